@@ -1,9 +1,9 @@
-"""Who answers the permission requests and questions of many runs: `on_ask`, a person, or the workspace as ever."""
+"""Answer the permission requests and questions of many runs: by `on_ask`, a person, or the workspace as usual."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
-"""``reject`` refuses every ask, with a word to the model, which goes on without it, and dismisses every question; a
-function decides; None asks as the workspace does for any call."""
+"""``reject`` denies every permission request with a reason for the model and dismisses every question; a function
+decides; None asks as the workspace does for any call."""
 REFUSED = (
     'map(..., on_ask="reject") denies every permission request. Add a rule that allows it to let the run continue.'
 )
-OnCellLoop = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
-"""Runs something where a person sees it: on the loop of the cell that waits."""
+OnCellLoop = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+"""Runs a coroutine where a person sees its card: on the loop and in the context of the cell that waits."""
 
 
 @dataclass(slots=True, eq=False)
 class ReplySource:
-    """Answers the asks of some sessions.
+    """Answers the requests of some sessions.
 
     Attributes:
-        covers: whether a session is one of theirs, by its id.
+        covers: returns whether a session is one of them, by its id.
         on_ask: see `OnAsk`.
         person: asks a person; None: as the workspace does for every call.
     """
@@ -52,10 +52,10 @@ class ReplySource:
 
 @dataclass(eq=False)
 class ReplyRouter:
-    """Stands before a workspace's own approver and sends each ask to whom it concerns (`Workspace.service`)."""
+    """Replaces a workspace's own approver and passes each request to its source of replies (`Workspace.service`)."""
 
     workspace: ToolHost
-    asked: list[ReplySource] = field(default_factory=list)
+    sources: list[ReplySource] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.approve, self.answer = self.workspace.permissions.approve, self.workspace.questions.answer
@@ -63,14 +63,14 @@ class ReplyRouter:
         self.workspace.questions.answer = self.question
 
     @contextmanager
-    def added(self, one: ReplySource) -> Iterator[None]:
+    def added(self, source: ReplySource) -> Iterator[None]:
         """Let it answer as long as this lasts."""
-        self.asked.append(one)
+        self.sources.append(source)
         try:
             yield
         finally:
-            self.asked.remove(one)
-            if not self.asked:
+            self.sources.remove(source)
+            if not self.sources:
                 self.close()
                 self.workspace._services.pop(ReplyRouter, None)
 
@@ -82,26 +82,26 @@ class ReplyRouter:
         if questions.answer == self.question:
             questions.answer = self.answer
 
-    def _of(self, session_id: str) -> ReplySource | None:
-        return next((one for one in reversed(self.asked) if one.covers(session_id)), None)
+    def _source_of(self, session_id: str) -> ReplySource | None:
+        return next((source for source in reversed(self.sources) if source.covers(session_id)), None)
 
     def permission(self, request: PermissionRequest) -> Any:
         """The reply to a permission request."""
-        one = self._of(request.session_id)
-        if one is not None and one.on_ask is not None:
-            return ("reject", REFUSED) if one.on_ask == "reject" else one.on_ask(request)
+        source = self._source_of(request.session_id)
+        if source is not None and source.on_ask is not None:
+            return ("reject", REFUSED) if source.on_ask == "reject" else source.on_ask(request)
         if self.approve is not None:
             return self.approve(request)
-        return _never() if one is None or one.person is None else one.person(request)
+        return _never() if source is None or source.person is None else source.person(request)
 
     def question(self, request: QuestionRequest) -> Any:
         """The answers to questions."""
-        one = self._of(request.session_id)
-        if one is not None and one.on_ask == "reject":
+        source = self._source_of(request.session_id)
+        if source is not None and source.on_ask == "reject":
             return None
         if self.answer is not None:
             return self.answer(request)
-        return _never() if one is None or one.person is None else one.person(request)
+        return _never() if source is None or source.person is None else source.person(request)
 
 
 def _never() -> asyncio.Future[Any]:
@@ -109,14 +109,14 @@ def _never() -> asyncio.Future[Any]:
     return asyncio.get_running_loop().create_future()
 
 
-# ---------------------------------------------------------------------- a card for an ask
+# ---------------------------------------------------------------------- a card for a request
 
 
 class _Parameters(BaseModel):
-    """What a run's ask is shown with."""
+    """A run's request."""
 
     run: str
-    """Which run asks."""
+    """The title of the run."""
     permission: str = ""
     patterns: list[str] = []
     always: list[str] = []
@@ -133,32 +133,32 @@ async def _ask(args: _Parameters, ctx: ToolContext) -> ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A refusal that is not a person's word: nobody was there, and a rule would help."""
+class PolicyRefusal:
+    """A refusal by the policy: nobody was present, and a rule would help."""
 
     text: str
     by: str
 
 
 def settle(permissions: PermissionService, request: PermissionRequest, reply: Any) -> Any:
-    """Make a `Refused` the error of the call that asked; what is returned is the reply to the request."""
-    if isinstance(reply, Refused):
+    """Make a `PolicyRefusal` the error of the call that asked; what is returned is the reply to the request."""
+    if isinstance(reply, PolicyRefusal):
         permissions.reply(request.id, "reject", by=reply.by, error=PermissionRejectedError(reply.text))
         return "reject"
     return reply
 
 
 class Person:
-    """Puts the asks of runs to whoever the workspace asks: each is a small call, so a notebook shows a card for it.
+    """Asks whoever the workspace asks: each request is a small call, so a notebook shows a card for it.
 
     Args:
         workspace: the notebook's.
-        aside: runs the call on the loop of the cell that waits for the runs; None: right here.
+        on_cell_loop: see `OnCellLoop`.
     """
 
-    def __init__(self, workspace: ToolHost, aside: OnCellLoop | None = None) -> None:
+    def __init__(self, workspace: ToolHost, on_cell_loop: OnCellLoop) -> None:
         self._workspace = workspace
-        self._aside = aside
+        self._on_cell_loop = on_cell_loop
         self._session: Session | None = None
         self._tool = Tool.define(
             "ask",
@@ -166,35 +166,35 @@ class Person:
             builtin=True,  # it runs on the workspace's own loop
         )
 
-    async def permission(self, wire: Mapping[str, Any], run: str) -> Reply | Refused:
-        """Ask for a permission, given as the payload of ``permission.asked``; "for this session" is remembered here."""
-        wanted = {name: wire.get(name) or [] for name in ("patterns", "always")}
+    async def permission(self, wire: Mapping[str, Any], run: str) -> Reply | PolicyRefusal:
+        """Ask for a permission, a payload of ``permission.asked``; "for this session" is remembered here."""
+        rules = {name: wire.get(name) or [] for name in ("patterns", "always")}
         calls: list[Call] = []
         try:
-            await self._shown(
-                {"run": run, "permission": wire["permission"], "metadata": dict(wire.get("metadata") or {}), **wanted},
+            await self._ask(
+                {"run": run, "permission": wire["permission"], "metadata": dict(wire.get("metadata") or {}), **rules},
                 calls,
             )
         except PermissionCorrectedError as error:
             return ("reject", error.feedback)
         except ToolError as error:
-            decided = calls[-1].part.decisions if calls else []
-            return Refused(str(error), decided[-1].by if decided else "closed")
+            decisions = calls[-1].part.decisions if calls else []
+            return PolicyRefusal(str(error), decisions[-1].by if decisions else "closed")
         return "once"
 
     async def question(self, wire: Mapping[str, Any], run: str) -> list[list[str]] | None:
-        """Put questions; None if they were dismissed."""
+        """Ask questions; None if they were dismissed."""
         try:
-            result = await self._shown({"run": run, "questions": list(wire["questions"])}, [])
+            result = await self._ask({"run": run, "questions": list(wire["questions"])}, [])
         except (QuestionRejectedError, ToolError):
             return None
         answers: list[list[str]] = result.metadata["answers"]
         return answers
 
-    async def _shown(self, arguments: dict[str, Any], calls: list[Call]) -> ToolResult:
+    async def _ask(self, arguments: dict[str, Any], calls: list[Call]) -> ToolResult:
         workspace = self._workspace
         if self._session is None:
-            # The run's own rules have asked already: here it is asked whatever this agent may do.
+            # The run's own rules have decided to ask: here it is asked whatever this agent may do.
             self._session = workspace.sessions.create("Asks of runs", permission=[Rule("*", "*", "ask", "run")])
         session = self._session
 
@@ -204,8 +204,5 @@ class Person:
 
         if workspace.present is None:
             return await make().run()
-        if self._aside is None:
-            return await workspace.present.run("ask", make)
-        present = workspace.present
-        result: ToolResult = await self._aside(lambda: present.run("ask", make))
+        result: ToolResult = await self._on_cell_loop(workspace.present.run("ask", make))
         return result

@@ -53,8 +53,8 @@ class Case:
     def digest(self) -> str:
         """Changes when the case does: what was run before is then no longer its result."""
         setup = self.setup if isinstance(self.setup, str) or self.setup is None else _source(self.setup)
-        what = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
-        return hashlib.sha256(json.dumps(what, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+        fields = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
+        return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
     async def lay(self, workspace: ToolHost) -> None:
         """Put its files into a workspace's folder, and do its setup.
@@ -77,44 +77,44 @@ class Case:
                 await outcome
 
 
-def cases_of(given: Iterable[Any]) -> list[Case]:
+def cases_of(cases_given: Iterable[Any]) -> list[Case]:
     """Cases from `Case` objects, dicts, other dataclasses with the same names, or bare prompts.
 
     Raises:
         TypeError: one is none of these, or has something a case does not have.
         ValueError: there is none, or two have the same id.
     """
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+    if isinstance(cases_given, (str, bytes, Mapping)) or not isinstance(cases_given, Iterable):
         raise TypeError("evaluate() takes a list of cases: [{'input': ..., 'expected': ...}, ...]")
-    cases = [_case(one, index) for index, one in enumerate(given)]
+    cases = [_case(case_given, index) for index, case_given in enumerate(cases_given)]
     if not cases:
         raise ValueError("there are no cases to evaluate")
-    seen: set[str] = set()
+    ids: set[str] = set()
     for case in cases:
-        if case.id in seen:
+        if case.id in ids:
             raise ValueError(f"two cases have the id {case.id!r}; give each one its own")
-        seen.add(case.id)
+        ids.add(case.id)
     return cases
 
 
-def _case(given: Any, index: int) -> Case:
-    names = [one.name for one in dataclasses.fields(Case)]
-    if isinstance(given, Case):
-        case = dataclasses.replace(given)
-    elif isinstance(given, str):
-        case = Case(given)
+def _case(source: Any, index: int) -> Case:
+    names = [field_info.name for field_info in dataclasses.fields(Case)]
+    if isinstance(source, Case):
+        case = dataclasses.replace(source)
+    elif isinstance(source, str):
+        case = Case(source)
     else:
-        if dataclasses.is_dataclass(given) and not isinstance(given, type):
-            own = {one.name: getattr(given, one.name) for one in dataclasses.fields(given)}
-        elif isinstance(given, Mapping):
-            own = dict(given)
+        if dataclasses.is_dataclass(source) and not isinstance(source, type):
+            values = {field_info.name: getattr(source, field_info.name) for field_info in dataclasses.fields(source)}
+        elif isinstance(source, Mapping):
+            values = dict(source)
         else:
-            raise TypeError(f"case {index} is {given!r:.80}; it takes a dict with {', '.join(names)}")
-        odd = [str(name) for name in own if name not in names]
-        if odd or "input" not in own:
-            what = f"has {', '.join(odd)}" if odd else "has no 'input'"
-            raise TypeError(f"case {index} {what}; it takes {', '.join(names)} (anything else goes into metadata)")
-        case = Case(**own)
+            raise TypeError(f"case {index} is {source!r:.80}; it takes a dict with {', '.join(names)}")
+        unknown = [str(name) for name in values if name not in names]
+        if unknown or "input" not in values:
+            problem = f"has {', '.join(unknown)}" if unknown else "has no 'input'"
+            raise TypeError(f"case {index} {problem}; it takes {', '.join(names)} (anything else goes into metadata)")
+        case = Case(**values)
     case.id = str(case.id or index)
     tags: Any = case.tags
     case.tags = (tags,) if isinstance(tags, str) else tuple(tags)
@@ -160,9 +160,9 @@ def _digests(files: Files | None) -> Any:
 def _digest(content: Any) -> str:
     if isinstance(content, Path):
         path = content.expanduser()
-        within = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-        told = [(str(one.relative_to(path)), one.read_bytes()) for one in within if one.is_file()]
-        return hashlib.sha256(repr(told).encode()).hexdigest()
+        within = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        contents = [(str(file.relative_to(path)), file.read_bytes()) for file in within if file.is_file()]
+        return hashlib.sha256(repr(contents).encode()).hexdigest()
     data = content if isinstance(content, bytes) else str(content).encode()
     return hashlib.sha256(data).hexdigest()
 
@@ -188,12 +188,12 @@ async def run_command(command: str, folder: Path, limit: float = LIMIT) -> tuple
     """
     output = bytearray()
 
-    def more(data: bytes) -> None:
+    def keep_end(data: bytes) -> None:
         output.extend(data)
         del output[:-KEPT]
 
     shell = ["cmd", "/c", command] if os.name == "nt" else ["/bin/sh", "-c", command]
-    child = await spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=more)
+    child = await spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=keep_end)
     code = 124
     try:
         with anyio.move_on_after(limit):

@@ -29,21 +29,19 @@ from .transfer import RunResult, unpack
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from .map import Settings
+    from .map import Report, Settings
 
 
 STOP_WAIT = 2.0
-"""Seconds the workers have to say that they ended what was stopped."""
+"""Seconds the workers have to end what was stopped."""
 FETCHING = 4
 """Threads that fetch results. Where a worker died with some, fetching them blocks until others have made them anew."""
 TALKING = 4
 """Threads for everything else: what the others need to make them anew must never wait behind the fetching."""
 
 
-async def on_cluster(
-    workspace: ToolHost, jobs: list[Job], settings: Settings, tell: Callable[[Any], None], person: Person
-) -> None:
-    """Have Dask's workers do the jobs, and tell each outcome as it comes.
+async def on_cluster(workspace: ToolHost, jobs: list[Job], settings: Settings, report: Report, person: Person) -> None:
+    """Run the jobs on Dask's workers and report each outcome as it comes.
 
     Raises:
         ToolError: Dask is not installed, or something can't be sent to its workers.
@@ -56,31 +54,29 @@ async def on_cluster(
     if not isinstance(settings.client, Client):
         raise TypeError(f"client= takes a distributed.Client, not {type(settings.client).__name__}")
     token = f"runs-{settings.batch}.token"
-    mark = workspace.data_dir / token
+    marker = workspace.data_dir / token
     from . import worker  # here: it needs Dask
 
     context = worker.pack_context(workspace, settings, token)
-    batch = Cluster(workspace, settings, tell, person, context)
+    batch = Cluster(workspace, settings, report, person, context)
     sent = {job.index: _sendable(job) for job in jobs}
-    make_private_folder(mark.parent)
-    mark.touch(mode=0o600)
+    make_private_folder(marker.parent)
+    marker.touch(mode=0o600)
     try:
         await batch.run(jobs, sent, worker.BatchPlugin(settings.batch))
     finally:
-        mark.unlink(missing_ok=True)
+        marker.unlink(missing_ok=True)
 
 
 class Cluster:
     """One batch on Dask."""
 
-    def __init__(
-        self, workspace: ToolHost, settings: Settings, tell: Callable[[Any], None], person: Person, context: bytes
-    ) -> None:
+    def __init__(self, workspace: ToolHost, settings: Settings, report: Report, person: Person, context: bytes) -> None:
         self._context = context
         self._workspace = workspace
         self._client = settings.client
         self._settings = settings
-        self._tell = tell
+        self._report = report
         self._person = person
         self._loop = asyncio.get_running_loop()
         self._attempts: dict[int, dict[str, Lost]] = {}
@@ -99,7 +95,7 @@ class Cluster:
             await self._on_client(client.register_plugin, plugin)
             async with anyio.create_task_group() as group:
                 for job in jobs:
-                    group.start_soon(self._one, job, sent[job.index], limit)
+                    group.start_soon(self._run_job, job, sent[job.index], limit)
             complete = True
         finally:
             with anyio.CancelScope(shield=True):
@@ -112,7 +108,7 @@ class Cluster:
                 for pool in (self._fetchers, self._talkers):
                     pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _one(self, job: Job, sent: Job, limit: anyio.Semaphore) -> None:
+    async def _run_job(self, job: Job, sent: Job, limit: anyio.Semaphore) -> None:
         from .worker import run_job
 
         name = self._settings.batch
@@ -121,9 +117,9 @@ class Cluster:
             key = f"opencode-run-{name}-{job.index}"
             future = await self._on_client(self._client.submit, run_job, name, sent, key=key, pure=False)
             self._futures[job.index] = future
-            over = asyncio.Event()
-            future.add_done_callback(lambda _: call_soon(self._loop, over.set))
-            await over.wait()
+            ended = asyncio.Event()
+            future.add_done_callback(lambda _: call_soon(self._loop, ended.set))
+            await ended.wait()
             try:
                 try:
                     result: RunResult = await self._on_client(future.result, pool=self._fetchers)
@@ -139,7 +135,7 @@ class Cluster:
             outcome.lost = list(lost.values())
             outcome.attempts = len(lost) + (outcome.error is None or not isinstance(outcome.error, WorkerLostError))
             del self._futures[job.index]
-            self._tell(outcome)
+            self._report(outcome)
 
     # ------------------------------------------------------------------ events of the workers
 
@@ -219,7 +215,7 @@ def _sendable(job: Job) -> Job:
 
 
 def _validate(outcome: Outcome, form: Any) -> None:
-    """Make the value what was asked for: workers are sent a type's schema, not the type."""
+    """Convert the value to the requested type: workers receive a type's schema, not the type."""
     if outcome.error is None and form is not None and not isinstance(form, dict):
         from pydantic import TypeAdapter
 

@@ -133,13 +133,13 @@ async def evaluate(
     jobs = jobs_of(requests, options, timeout)
     keys = [_key(bench, job.index, options, isolate) for job in jobs]
     journal = None if path is None else Journal(path)
-    known = {} if journal is None else {k: row for k, row in journal.rows.items() if row.get("error") is None}
-    rows = {job.index: known[key] for job, key in zip(jobs, keys, strict=True) if key in known}
-    wanted = [job for job in jobs if job.index not in rows]
-    random.Random(seed).shuffle(wanted)  # noqa: S311 - an order, no secret
+    completed = {} if journal is None else {k: row for k, row in journal.rows.items() if row.get("error") is None}
+    rows = {job.index: completed[key] for job, key in zip(jobs, keys, strict=True) if key in completed}
+    missing = [job for job in jobs if job.index not in rows]
+    random.Random(seed).shuffle(missing)  # noqa: S311 - an order, no secret
     settings = Settings(concurrency, client, "keep", on_ask, isolate, on_progress, bench.before, bench.after, keep)
-    if wanted:
-        async for outcome in Many(workspace, wanted, settings):
+    if missing:
+        async for outcome in Many(workspace, missing, settings):
             row = rows[outcome.index] = _row(bench, outcome, keys[outcome.index])
             if journal is not None:
                 await asyncio.to_thread(journal.add, row)
@@ -150,8 +150,8 @@ def _labelled(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(models, str) or not models:
         raise TypeError("models= takes a list of models, or a dict of labels and models; for a single one: model=")
     if isinstance(models, Mapping):
-        return {str(label): one for label, one in models.items()}
-    labels = [_label(one) for one in models]
+        return {str(label): model for label, model in models.items()}
+    labels = [_label(model) for model in models]
     if len(set(labels)) < len(labels):
         raise ValueError("a model is listed twice: give a dict of labels and models")
     return dict(zip(labels, models, strict=True))
@@ -165,25 +165,25 @@ def _label(model: Any) -> str:
 
 def _request(case: Case, model: Any) -> Any:
     """The case's request, with the model put in unless it is a tool call."""
-    given = case.input
-    if isinstance(given, str):
-        given = {"text": given}
-    if not isinstance(given, Mapping) or "tool" in given or model is None:
-        return given
-    return {**given, "model": model}
+    request = case.input
+    if isinstance(request, str):
+        request = {"text": request}
+    if not isinstance(request, Mapping) or "tool" in request or model is None:
+        return request
+    return {**request, "model": model}
 
 
 def _key(bench: Bench, index: int, options: Mapping[str, Any], isolate: Any) -> str:
     case, model, repeat = bench.at(index)
-    what = [case.digest, model, repeat, options, isolate, sorted(bench.scorers)]
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=repr).encode()).hexdigest()[:24]
+    fields = [case.digest, model, repeat, options, isolate, sorted(bench.scorers)]
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:24]
 
 
 def _row(bench: Bench, outcome: Outcome, key: str) -> dict[str, Any]:
     case, model, repeat = bench.at(outcome.index)
     scores: dict[str, Score] = outcome.extra.get("scores") or {}
     error = outcome.extra.get("scorer") if outcome.error is None else error_text(outcome.error)
-    values = [one.value for one in scores.values()]
+    values = [result.value for result in scores.values()]
     good = error is None and bool(values)
     return {
         "key": key,
@@ -191,16 +191,16 @@ def _row(bench: Bench, outcome: Outcome, key: str) -> dict[str, Any]:
         "model": model,
         "repeat": repeat,
         "score": sum(values) / len(values) if good else None,
-        "passed": all(one.good for one in scores.values()) if good else None,
-        "scores": {name: one.value for name, one in scores.items()},
-        "why": {name: one.why for name, one in scores.items() if one.why},
+        "passed": all(result.good for result in scores.values()) if good else None,
+        "scores": {name: result.value for name, result in scores.items()},
+        "why": {name: result.why for name, result in scores.items() if result.why},
         "text": outcome.text,
         "ended": outcome.ended,
         "steps": outcome.steps,
         "calls": outcome.calls,
         "tokens": outcome.tokens,
         "cost": outcome.cost,
-        "grading_cost": sum(one.cost for one in scores.values()) or None,
+        "grading_cost": sum(result.cost for result in scores.values()) or None,
         "seconds": round(outcome.seconds, 4),
         "error": error,
         "session": outcome.session,

@@ -131,25 +131,25 @@ class Evaluation:
     def _of(self, model: str) -> dict[str, Any]:
         rows = [row for row in self.rows if row["model"] == model]
         scored = [row for row in rows if row["error"] is None]
-        whole = estimate(_by_case(scored, lambda row: row["score"]))
+        overall = estimate(_by_case(scored, lambda row: row["score"]))
         costs = [row["cost"] for row in rows if row["cost"] is not None]
-        out: dict[str, Any] = {
+        record: dict[str, Any] = {
             "model": model,
             "n": len(scored),
             "cases": len({row["case"] for row in scored}),
             "errors": len(rows) - len(scored),
-            "mean": whole.mean,
-            "stderr": whole.stderr,
-            "low": whole.low,
-            "high": whole.high,
+            "mean": overall.mean,
+            "stderr": overall.stderr,
+            "low": overall.low,
+            "high": overall.high,
             "pass_rate": _mean([float(row["passed"]) for row in scored]),
         }
         for name in self.scorers:
-            out[name] = _mean([row["scores"][name] for row in scored if name in row["scores"]])
-        out["cost"] = sum(costs) if costs else None
+            record[name] = _mean([row["scores"][name] for row in scored if name in row["scores"]])
+        record["cost"] = sum(costs) if costs else None
         for name in ("tokens", "steps", "seconds"):
-            out[name] = _mean([row[name] for row in scored])
-        return out
+            record[name] = _mean([row[name] for row in scored])
+        return record
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each model's mean score as a bar, with its 95 % interval.
@@ -167,8 +167,8 @@ class Evaluation:
         if ax is None:
             _, ax = pyplot.subplots(figsize=(max(4.0, 1.4 * len(self.models)), 3.2), layout="constrained")
         summary = self.summary_records
-        means = [one["mean"] or 0.0 for one in summary]
-        halves = [0.0 if one["stderr"] is None else one["high"] - one["mean"] for one in summary]
+        means = [record["mean"] or 0.0 for record in summary]
+        halves = [0.0 if record["stderr"] is None else record["high"] - record["mean"] for record in summary]
         ax.bar(self.models, means, yerr=halves, capsize=4, color="#5b8def", ecolor="#333333")
         ax.set_ylabel("mean score, 95 % interval")
         ax.set_ylim(0.0, max([1.0, *(mean + half for mean, half in zip(means, halves, strict=True))]) * 1.05)
@@ -180,26 +180,26 @@ class Evaluation:
         names = list(records[0]) if records else []
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in one.values()) + "</tr>"
-            for one in records
+            "<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in record.values()) + "</tr>"
+            for record in records
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def __repr__(self) -> str:
         lines = [f"<evaluation: {len(self.rows)} rows, {len(self.errors)} errors>"]
         lines += [
-            f"  {one['model']}: mean {_shown(one['mean'])} ± {_shown(one['stderr'])}, "
-            f"passed {_shown(one['pass_rate'])} of {one['n']}"
-            for one in self.summary_records
+            f"  {record['model']}: mean {_shown(record['mean'])} ± {_shown(record['stderr'])}, "
+            f"passed {_shown(record['pass_rate'])} of {record['n']}"
+            for record in self.summary_records
         ]
         return "\n".join(lines)
 
 
 def _by_case(rows: Sequence[dict[str, Any]], value: Any) -> dict[str, list[float]]:
-    out: dict[str, list[float]] = {}
+    values_by_case: dict[str, list[float]] = {}
     for row in rows:
-        out.setdefault(row["case"], []).append(value(row))
-    return out
+        values_by_case.setdefault(row["case"], []).append(value(row))
+    return values_by_case
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -67,9 +67,9 @@ class RunFolders:
         """
         workspace = self.workspace
         if self.isolate is None and job.directory is None:
-            wanted = job.options.get("session")
-            known = None if wanted is None else await sessions_of(workspace).open(wanted)
-            yield workspace, known or sessions_of(workspace).create(job.title), ""
+            session_id = job.options.get("session")
+            session = None if session_id is None else await sessions_of(workspace).open(session_id)
+            yield workspace, session or sessions_of(workspace).create(job.title), ""
             return
         if job.options.get("session") is not None:
             raise ToolError("an isolated run always starts its own session: remove session=")
@@ -89,29 +89,29 @@ class RunFolders:
             directory = self.workspace.directory / directory
         if self.isolate is None:
             return directory, ""
-        made = self.folder / str(job.index)
+        copy_folder = self.folder / str(job.index)
         try:
-            if made.exists():  # of an attempt whose worker was lost
-                await asyncio.to_thread(discard, made)
-            make_private_folder(made.parent)
+            if copy_folder.exists():  # of an attempt whose worker was lost
+                await asyncio.to_thread(discard, copy_folder)
+            make_private_folder(copy_folder.parent)
             if self.isolate == "fresh":
-                made.mkdir()
-                return made, str(made)
+                copy_folder.mkdir()
+                return copy_folder, str(copy_folder)
             if not directory.is_relative_to(self.root):
                 raise ToolError(f"{directory} is outside {self.root}, so a copy of that does not have it")
             with anyio.CancelScope(shield=True):  # a thread can't be stopped, and half a copy must not be left
                 if self.isolate == "copy":
-                    await asyncio.to_thread(_copy, self.root, made, self.workspace.data_dir)
+                    await asyncio.to_thread(_copy, self.root, copy_folder, self.workspace.data_dir)
                 else:
                     async with self._git:
                         problem = await asyncio.to_thread(
-                            _git, self.root, "worktree", "add", "--quiet", "--detach", str(made), "HEAD"
+                            _git, self.root, "worktree", "add", "--quiet", "--detach", str(copy_folder), "HEAD"
                         )
                     if problem:
                         raise ToolError(f"git could not make a worktree for run {job.index}: {problem}")
         except (OSError, shutil.Error) as error:
             raise ToolError(f"the folder of run {job.index} could not be made in {self.folder}: {error}") from error
-        return made / directory.relative_to(self.root), str(made)
+        return copy_folder / directory.relative_to(self.root), str(copy_folder)
 
 
 @asynccontextmanager
@@ -124,11 +124,13 @@ async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> A
         own_config: go by that folder's config files; else by the configuration of `workspace`.
     """
     other = type(workspace)(directory, workspace.overrides, workspace.data_dir, store=False)
-    theirs, ours = other.config.wants, workspace.config.wants
+    other_request, own_request = other.config.wants, workspace.config.wants
     if not own_config:
         other.use_config(workspace.config)
-    elif ours and theirs and ours.digest == theirs.digest and not workspace.config.removed:  # a copy of the project
-        other.trust.lend(theirs)
+    elif (
+        own_request and other_request and own_request.digest == other_request.digest and not workspace.config.removed
+    ):  # a copy of the project
+        other.trust.lend(other_request)
         other.reload_config()
     for tool in workspace.registry.registered:
         other.registry.register(tool)
@@ -144,29 +146,29 @@ SHARED = ("bus", "hooks", "permissions", "questions", "store", "calls")
 @contextmanager
 def _sharing(workspace: ToolHost, other: ToolHost) -> Iterator[None]:
     """Let another workspace tell, ask and store through this one; it must have its own again when it closes."""
-    own = {name: getattr(other, name) for name in SHARED}
+    original = {name: getattr(other, name) for name in SHARED}
     for name in SHARED:
         setattr(other, name, getattr(workspace, name))
     try:
         yield
     finally:
-        for name, value in own.items():
+        for name, value in original.items():
             setattr(other, name, value)
 
 
 def _copy(source: Path, target: Path, without: Path) -> None:
-    def left_out(folder: str, names: list[str]) -> set[str]:
-        out = set()
+    def ignore(folder: str, names: list[str]) -> set[str]:
+        excluded = set()
         for name in names:
             path = os.path.join(folder, name)
             mode = os.lstat(path).st_mode
             special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
             if special or path == str(without):
-                out.add(name)
-        return out
+                excluded.add(name)
+        return excluded
 
     try:
-        shutil.copytree(source, target, symlinks=True, ignore=left_out)
+        shutil.copytree(source, target, symlinks=True, ignore=ignore)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise

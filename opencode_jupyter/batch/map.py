@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
-import inspect
+import contextvars
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from ..core.errors import ToolError
-from ..core.threads import call_soon, run_at_home
+from ..core.threads import call_soon, run_at_home, submit
 from .approvals import OnAsk, Person, ReplyRouter, ReplySource
 from .folders import Isolate, RunFolders
 from .requests import Job, jobs_of
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 8
 """Simultaneous runs in this process by default."""
+Report = Callable[[Outcome], None]
+"""Receives each outcome; any thread may call it."""
 
 
 @dataclass
@@ -112,20 +113,21 @@ def map_runs(
 
 
 class Many:
-    """Many runs on their way. Nothing begins before it is awaited or iterated over.
+    """Many runs. Nothing begins before it is awaited or iterated over.
 
     Attributes:
-        jobs: what is to be done.
-        results: what is done, in the order of the requests; a failed `await` leaves here what there was.
+        jobs: the requests.
+        results: the outcomes so far, in the order of the requests; a failed `await` leaves them here.
     """
 
-    def __init__(self, workspace: ToolHost, jobs: list[Job], settings: Settings, kept: Sequence[Outcome] = ()) -> None:
+    def __init__(
+        self, workspace: ToolHost, jobs: list[Job], settings: Settings, previous: Sequence[Outcome] = ()
+    ) -> None:
         self.workspace = workspace
         self.jobs = jobs
         self.settings = settings
-        self._done: dict[int, Outcome] = {outcome.index: outcome for outcome in kept}
-        self._begun = False
-        self._work: concurrent.futures.Future[None] | asyncio.Task[None] | None = None
+        self._done: dict[int, Outcome] = {outcome.index: outcome for outcome in previous}
+        self._started = False
         self._reason: str | None = None
         self._home: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
@@ -150,7 +152,7 @@ class Many:
         return self._all().__await__()
 
     async def _all(self) -> Results:
-        if not self._begun:
+        if not self._started:
             async for _ in self:
                 pass
         elif len(self._done) < len(self.jobs):
@@ -165,63 +167,57 @@ class Many:
             ToolError: with ``on_error="raise"`` what ended the first run that failed (of any kind); or these runs have
                 begun already.
         """
-        if self._begun:
+        if self._started:
             raise ToolError("these runs have already started; create new ones with map(...), or see .results")
-        self._begun = True
-        here = asyncio.get_running_loop()
-        news: asyncio.Queue[Outcome | Callable[[], None] | None] = asyncio.Queue()
-        wanted = [job for job in self.jobs if job.index not in self._done]
-        tracker = Tracker(len(wanted), self.settings.on_progress)
+        self._started = True
+        cell_loop, cell_context = asyncio.get_running_loop(), contextvars.copy_context()
+        outcomes: asyncio.Queue[Outcome | None] = asyncio.Queue()
+        jobs = [job for job in self.jobs if job.index not in self._done]
+        tracker = Tracker(len(jobs), self.settings.on_progress)
         tracker.begin()
 
-        def tell(one: Outcome | Callable[[], None] | None) -> None:
-            call_soon(here, news.put_nowait, one)
+        def report(outcome: Outcome | None) -> None:
+            call_soon(cell_loop, outcomes.put_nowait, outcome)
 
-        asides: set[asyncio.Task[None]] = set()
-        waiting = self._start(wanted, tell)
-        waiting.add_done_callback(lambda _: tell(None))
+        def on_cell_loop(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+            # in the cell's context, so that a card appears in that cell
+            return asyncio.wrap_future(cell_context.copy().run(submit, cell_loop, work))
+
+        person = Person(self.workspace, on_cell_loop)
+        running = asyncio.ensure_future(run_at_home(self.workspace, self._run(jobs, report, person)))
+        running.add_done_callback(lambda _: report(None))
         try:
-            while (one := await news.get()) is not None:
-                if callable(one):
-                    asides.add(task := asyncio.ensure_future(_aside(one)))
-                    task.add_done_callback(asides.discard)
-                    continue
-                if one.index in self._done:
+            while (outcome := await outcomes.get()) is not None:
+                if outcome.index in self._done:
                     continue  # each result counts once, whatever comes back again
-                self._done[one.index] = one
-                tracker.ended(one)
-                if one.error is not None and self.settings.on_error == "raise":
-                    raise one.error
-                yield one
-            waiting.result()
+                self._done[outcome.index] = outcome
+                tracker.ended(outcome)
+                if outcome.error is not None and self.settings.on_error == "raise":
+                    raise outcome.error
+                yield outcome
+            running.result()
             if self._reason is not None and len(self._done) < len(self.jobs):
                 raise aborted(self._reason)
         finally:
-            for task in asides:
-                task.cancel()
-            if not waiting.done():
+            if not running.done():
                 self.abort("interrupted")
                 with anyio.CancelScope(shield=True):
-                    await asyncio.wait({waiting}, timeout=END + 1)
+                    await asyncio.wait({running}, timeout=END + 1)
 
-    def _start(self, jobs: list[Job], tell: Callable[[Any], None]) -> asyncio.Future[None]:
-        return asyncio.ensure_future(run_at_home(self.workspace, self._run(jobs, tell)))
-
-    async def _run(self, jobs: list[Job], tell: Callable[[Any], None]) -> None:
-        """All of it, on the workspace's loop."""
+    async def _run(self, jobs: list[Job], report: Report, person: Person) -> None:
+        """Run the jobs, on the workspace's loop."""
         self._home = asyncio.get_running_loop()
         with anyio.CancelScope() as self._scope:
             if self._reason is not None:
                 self._scope.cancel()
-            person = Person(self.workspace, lambda make: _elsewhere(make, tell))
             if self.settings.client is not None:
                 from .cluster import on_cluster
 
-                await on_cluster(self.workspace, jobs, self.settings, tell, person)
+                await on_cluster(self.workspace, jobs, self.settings, report, person)
             else:
-                await self._here(jobs, tell, person)
+                await self._run_here(jobs, report, person)
 
-    async def _here(self, jobs: list[Job], tell: Callable[[Any], None], person: Person) -> None:
+    async def _run_here(self, jobs: list[Job], report: Report, person: Person) -> None:
         settings, workspace = self.settings, self.workspace
         runner = Runner(
             RunFolders(workspace, settings.batch, settings.isolate),
@@ -230,47 +226,22 @@ class Many:
             settings.after,
             settings.keep,
         )
-        shown = person_for(runner, person) if workspace.present is not None else None
-        left = deque(jobs)
+        ask_person = person_for(runner, person) if workspace.present is not None else None
+        queue = deque(jobs)
 
         async def work() -> None:
-            while left:
-                tell(await runner.do(left.popleft()))
+            while queue:
+                report(await runner.run(queue.popleft()))
 
         # where neither can answer, the workspace must not look as if somebody could: a doom loop would wait for ever
-        answers = settings.on_ask is not None or shown is not None
-        source = ReplySource(runner.covers, settings.on_ask, shown)
-        with workspace.service(ReplyRouter).added(source) if answers else nullcontext():
+        has_answers = settings.on_ask is not None or ask_person is not None
+        source = ReplySource(runner.covers, settings.on_ask, ask_person)
+        with workspace.service(ReplyRouter).added(source) if has_answers else nullcontext():
             async with anyio.create_task_group() as group:
                 for _ in range(min(settings.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)
 
     def _again(self, results: Results) -> Many:
         settings = replace(self.settings, batch=secrets.token_hex(6))
-        good = [outcome for outcome in self._done.values() if outcome.ok]
-        return Many(self.workspace, self.jobs, settings, good)
-
-
-async def _aside(make: Callable[[], Any]) -> None:
-    outcome = make()
-    if inspect.isawaitable(outcome):
-        await outcome
-
-
-async def _elsewhere(make: Callable[[], Awaitable[Any]], tell: Callable[[Any], None]) -> Any:
-    """Run something on the loop of whoever waits for the runs, and wait for it here."""
-    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-    async def run() -> None:
-        try:
-            result = await make()
-        except asyncio.CancelledError:
-            future.cancel()
-            raise
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    tell(run)
-    return await asyncio.wrap_future(future)
+        succeeded = [outcome for outcome in self._done.values() if outcome.ok]
+        return Many(self.workspace, self.jobs, settings, succeeded)

@@ -46,8 +46,8 @@ class Job:
         """A name for its session."""
         if self.options.get("title"):
             return str(self.options["title"])
-        words = " ".join((self.text or self.tool).split())
-        return words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1] + "…"
+        text = " ".join((self.text or self.tool).split())
+        return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
 
 
 def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float | None = None) -> list[Job]:
@@ -64,45 +64,45 @@ def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float
     """
     if isinstance(requests, (str, bytes, Mapping)) or not isinstance(requests, Iterable):
         raise TypeError("map() takes a list of requests: map(['first', 'second'], model=...)")
-    given = {name: value for name, value in defaults.items() if value is not None}
-    return [_job(index, request, given, timeout) for index, request in enumerate(requests)]
+    options = {name: value for name, value in defaults.items() if value is not None}
+    return [_job(index, request, options, timeout) for index, request in enumerate(requests)]
 
 
 def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float | None) -> Job:
     where = f"request {index}"
     if isinstance(request, str):
-        own: dict[str, Any] = {"text": request}
+        fields: dict[str, Any] = {"text": request}
     elif isinstance(request, Mapping):
-        own = dict(request)
+        fields = dict(request)
     elif isinstance(request, (tuple, list)) and len(request) == 2 and isinstance(request[0], str):
-        own = {"tool": request[0], "arguments": request[1]}
+        fields = {"tool": request[0], "arguments": request[1]}
     else:
         raise TypeError(
             f"{where} is {request!r:.80}; a request is a text, a dict with 'text' or with 'tool' and 'arguments', "
             "or a pair of a tool's name and its arguments"
         )
-    if ("text" in own) == ("tool" in own):
-        raise TypeError(f"{where} needs either 'text' (a prompt) or 'tool' (a call): {own!r:.120}")
-    known = PROMPT if "text" in own else CALL
-    allowed = {*known, *COMMON, "text"} if "text" in own else {*known, *COMMON, "tool", "arguments"}
-    odd = [str(name) for name in own if name not in allowed]
-    if odd:
-        raise TypeError(f"{where} has {', '.join(odd)}; it takes {', '.join(sorted(allowed))}")
-    job = Job(index, request, timeout=own.get("timeout", timeout))
+    if ("text" in fields) == ("tool" in fields):
+        raise TypeError(f"{where} needs either 'text' (a prompt) or 'tool' (a call): {fields!r:.120}")
+    option_names = PROMPT if "text" in fields else CALL
+    allowed = {*option_names, *COMMON, "text"} if "text" in fields else {*option_names, *COMMON, "tool", "arguments"}
+    unknown = [str(name) for name in fields if name not in allowed]
+    if unknown:
+        raise TypeError(f"{where} has {', '.join(unknown)}; it takes {', '.join(sorted(allowed))}")
+    job = Job(index, request, timeout=fields.get("timeout", timeout))
     check_timeout(job.timeout, f"{where}: timeout")
-    if own.get("directory") is not None:
-        job.directory = str(own["directory"])
-    job.options = {name: value for name, value in defaults.items() if name in known}
-    job.options |= {name: own[name] for name in known if own.get(name) is not None}
-    if "text" in own:
-        if not isinstance(own["text"], str) or not own["text"].strip():
+    if fields.get("directory") is not None:
+        job.directory = str(fields["directory"])
+    job.options = {name: value for name, value in defaults.items() if name in option_names}
+    job.options |= {name: fields[name] for name in option_names if fields.get(name) is not None}
+    if "text" in fields:
+        if not isinstance(fields["text"], str) or not fields["text"].strip():
             raise TypeError(f"{where} has no text")
-        job.text = own["text"]
+        job.text = fields["text"]
         return job
-    if not isinstance(own["tool"], str) or not own["tool"]:
+    if not isinstance(fields["tool"], str) or not fields["tool"]:
         raise TypeError(f"{where}: 'tool' must be the name of a tool")
-    arguments = own.get("arguments") or {}
+    arguments = fields.get("arguments") or {}
     if not isinstance(arguments, Mapping):
-        raise TypeError(f"{where}: the arguments of {own['tool']} must be a dict, not {type(arguments).__name__}")
-    job.tool, job.arguments = own["tool"], dict(arguments)
+        raise TypeError(f"{where}: the arguments of {fields['tool']} must be a dict, not {type(arguments).__name__}")
+    job.tool, job.arguments = fields["tool"], dict(arguments)
     return job

@@ -162,8 +162,8 @@ class Results(list[Outcome]):
     @property
     def cost(self) -> float | None:
         """US dollars of all; None if no price is known."""
-        known = [outcome.cost for outcome in self if outcome.cost is not None]
-        return sum(known) if known else None
+        costs = [outcome.cost for outcome in self if outcome.cost is not None]
+        return sum(costs) if costs else None
 
     def retry(self) -> Many:
         """Run those that failed once more; await it for all results, the good ones kept as they are.

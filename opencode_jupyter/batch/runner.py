@@ -57,8 +57,8 @@ class ProviderPauses:
 
     async def turn(self, provider: str) -> None:
         """Wait until it may be asked."""
-        while (left := self.left(provider)) > 0:  # noqa: ASYNC110 - the clock is what it waits for
-            await asyncio.sleep(left)
+        while (seconds := self.left(provider)) > 0:  # noqa: ASYNC110 - the clock is what it waits for
+            await asyncio.sleep(seconds)
 
 
 class PacedModel:
@@ -66,7 +66,7 @@ class PacedModel:
 
     def __init__(self, model: Model, pauses: ProviderPauses) -> None:
         self._model = model
-        self._paces = pauses
+        self._pauses = pauses
 
     @property
     def info(self) -> ModelInfo:
@@ -80,14 +80,14 @@ class PacedModel:
             ModelError: as the model itself; what says "too many" holds back the others too.
         """
         provider = self._model.info.provider
-        await self._paces.turn(provider)
+        await self._pauses.turn(provider)
         try:
             async with contextlib.aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     yield event
         except ModelError as error:
             if error.kind in ("rate_limit", "overloaded"):
-                self._paces.hold(provider, error.retry_after)
+                self._pauses.hold(provider, error.retry_after)
             raise
 
     async def aclose(self) -> None:
@@ -105,13 +105,13 @@ After = Callable[["ToolHost", Job, Outcome], Awaitable[None]]
 
 @dataclass
 class Runner:
-    """Does jobs.
+    """Runs jobs.
 
     Attributes:
         folders: gives each its folder.
         pauses: holds back the runs of a provider that is asked too often; None: nothing is held back.
-        before: what is done in the folder first (an evaluation lays the case's files there).
-        after: what is done there when the run is over (an evaluation scores it).
+        before: called before the run (an evaluation puts the case's files into the folder).
+        after: called after the run (an evaluation scores it).
         keep: leave fresh folders where they are.
     """
 
@@ -132,11 +132,11 @@ class Runner:
 
     def run_of(self, session_id: str | None) -> str | None:
         """The session of the run that a session belongs to."""
-        known: str | None = session_id
+        current: str | None = session_id
         for _ in range(100):  # parents of parents: as deep as agents call agents
-            if known is None or known in self._sessions:
-                return known
-            known = next((p for p in (self._parent(w, known) for w in self._sessions.values()) if p), None)
+            if current is None or current in self._sessions:
+                return current
+            current = next((p for p in (self._parent(w, current) for w in self._sessions.values()) if p), None)
         return None
 
     def title_of(self, session_id: str) -> str:
@@ -151,8 +151,8 @@ class Runner:
         except KeyError:
             return None
 
-    async def do(self, job: Job, began: Callable[[str], None] | None = None) -> Outcome:
-        """Run a job; only a cancel gets out. `began` is told the id of its session."""
+    async def run(self, job: Job, on_start: Callable[[str], None] | None = None) -> Outcome:
+        """Run a job; only a cancel is raised. `on_start` receives the id of its session."""
         outcome = Outcome(job.index, job.request)
         since = time.monotonic()
         copied = ""
@@ -160,8 +160,8 @@ class Runner:
             async with self.folders.of(job) as (workspace, session, copied):
                 outcome.session, outcome.directory = session.id, str(workspace.directory)
                 self._sessions[session.id] = workspace
-                if began is not None:
-                    began(session.id)
+                if on_start is not None:
+                    on_start(session.id)
                 try:
                     if self.before is not None:
                         await self.before(workspace, job)
@@ -251,16 +251,16 @@ async def _within(run: Run, timeout: float | None, waits: Callable[[], bool]) ->
         ToolError: as the run.
     """
     task = asyncio.ensure_future(_awaited(run))
-    left = float("inf") if timeout is None else timeout
+    seconds_left = float("inf") if timeout is None else timeout
     try:
         while True:
             began = time.monotonic()
-            await asyncio.wait({task}, timeout=None if timeout is None else min(TICK, max(left, 0.0)))
+            await asyncio.wait({task}, timeout=None if timeout is None else min(TICK, max(seconds_left, 0.0)))
             if task.done():
                 return task.result()
             if not waits():
-                left -= time.monotonic() - began
-            if left <= 0:
+                seconds_left -= time.monotonic() - began
+            if seconds_left <= 0:
                 run.abort("timeout")
                 await asyncio.wait({task}, timeout=END)
                 assert timeout is not None

@@ -55,17 +55,17 @@ class Score:
         return self.value >= PASS if self.passed is None else self.passed
 
 
-def scorers_of(given: Any) -> dict[str, Scorer]:
+def scorers_of(source: Any) -> dict[str, Scorer]:
     """Scorers by name: a function, a list of them, or a dict with names of one's own.
 
     Raises:
         TypeError: one is no function, or makes scorers and was not called.
         ValueError: there is none, or two have the same name.
     """
-    if isinstance(given, Mapping):
-        named = [(str(name), scorer) for name, scorer in given.items()]
+    if isinstance(source, Mapping):
+        named = [(str(name), scorer) for name, scorer in source.items()]
     else:
-        several: Sequence[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
+        several: Sequence[Any] = list(source) if isinstance(source, (list, tuple)) else [source]
         named = [(_name(scorer), scorer) for scorer in several]
     if not named:
         raise ValueError("evaluate() needs at least one scorer, such as `exact`")
@@ -75,9 +75,9 @@ def scorers_of(given: Any) -> dict[str, Scorer]:
         if getattr(scorer, "makes_scorers", False):
             raise TypeError(f"{name} makes a scorer: call it, as in {name}(...)")
     names = [name for name, _ in named]
-    double = {name for name in names if names.count(name) > 1}
-    if double:
-        raise ValueError(f"two scorers are named {', '.join(sorted(double))}: give a dict of names and scorers")
+    duplicates = {name for name in names if names.count(name) > 1}
+    if duplicates:
+        raise ValueError(f"two scorers are named {', '.join(sorted(duplicates))}: give a dict of names and scorers")
     return dict(named)
 
 
@@ -134,15 +134,15 @@ SHOWN = 300
 def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer is what is expected: its words, without space around them, or its value if that is no text."""
     expected = case.expected
-    got = answer.value if not isinstance(expected, str) and answer.value is not None else answer.text
-    same = str(got).strip() == str(expected).strip() if isinstance(got, str) else _plain(got) == expected
-    return Score(float(same), "" if same else f"{_short(got)} instead of {_short(expected)}")
+    actual = answer.value if not isinstance(expected, str) and answer.value is not None else answer.text
+    same = str(actual).strip() == str(expected).strip() if isinstance(actual, str) else _plain(actual) == expected
+    return Score(float(same), "" if same else f"{_short(actual)} instead of {_short(expected)}")
 
 
 def contains(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer's words contain what is expected: a text, or every one of a list of them."""
-    wanted = [case.expected] if isinstance(case.expected, str) else list(case.expected)
-    missing = [str(one) for one in wanted if str(one) not in answer.text]
+    expected = [case.expected] if isinstance(case.expected, str) else list(case.expected)
+    missing = [str(text) for text in expected if str(text) not in answer.text]
     return Score(float(not missing), f"missing: {', '.join(missing)}" if missing else "")
 
 
@@ -155,9 +155,9 @@ def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
     compiled = None if pattern is None else re.compile(pattern, flags)
 
     def regex(case: Case, answer: Any, workspace: ToolHost) -> Score:
-        wanted = compiled or re.compile(str(case.expected), flags)
-        found = wanted.search(answer.text)
-        return Score(float(found is not None), "" if found else f"no match of {wanted.pattern}")
+        pattern_used = compiled or re.compile(str(case.expected), flags)
+        match = pattern_used.search(answer.text)
+        return Score(float(match is not None), "" if match else f"no match of {pattern_used.pattern}")
 
     return regex
 
@@ -165,15 +165,17 @@ def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
 def json_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:
     """The answer is the JSON that is expected: its value, or its words (in a fence or not), whatever their order."""
     expected = json.loads(case.expected) if isinstance(case.expected, str) else case.expected
-    got = answer.value
-    if got is None:
+    actual = answer.value
+    if actual is None:
         fenced = FENCE.search(answer.text)
         try:
-            got = json.loads(fenced.group(1) if fenced else answer.text)
+            actual = json.loads(fenced.group(1) if fenced else answer.text)
         except ValueError as error:
             return Score(0.0, f"no JSON: {error}")
-    got = _plain(got)
-    return Score(float(got == expected), "" if got == expected else f"{_short(got)} instead of {_short(expected)}")
+    actual = _plain(actual)
+    return Score(
+        float(actual == expected), "" if actual == expected else f"{_short(actual)} instead of {_short(expected)}"
+    )
 
 
 def files_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:

@@ -119,8 +119,8 @@ def pack_error(error: BaseException) -> tuple[str, bytes]:
     message = f"{kind.__qualname__}: {text}" if text else kind.__qualname__
     state = {name: value for name, value in vars(error).items() if _pickles(value)}
     args = error.args if _pickles(error.args) else (text,)
-    whole = (kind, args, state)
-    return message, pickle.dumps(whole) if _pickles(whole) else b""
+    packed = (kind, args, state)
+    return message, pickle.dumps(packed) if _pickles(packed) else b""
 
 
 def _pickles(value: Any) -> bool:
@@ -149,12 +149,12 @@ def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     outcome = result.outcome
     outcome.request = job_request
     outcome.error = None if result.error is None else unpack_error(result.error)
-    kept = [_keep(workspace, packed) for packed in result.sessions]
-    session = next((one for one in kept if one.id == outcome.session), None)
+    stored = [_keep(workspace, packed) for packed in result.sessions]
+    session = next((candidate for candidate in stored if candidate.id == outcome.session), None)
     if result.answer is not None and session is not None:
         fields = dict(result.answer)
-        own = set(fields.pop("messages"))
-        messages = [message for message in session.messages if message.id in own]
+        own_ids = set(fields.pop("messages"))
+        messages = [message for message in session.messages if message.id in own_ids]
         outcome.answer = Answer(session=session, messages=messages, value=outcome.value, **fields)
     return outcome
 

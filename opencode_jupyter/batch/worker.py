@@ -173,14 +173,14 @@ class BatchPlugin(WorkerPlugin):
             self._workspace = workspace
             on_ask: Any = "reject" if context.reject else None
             # As long as the workspace is open; closing it ends this with it.
-            workspace.service(ReplyRouter).asked.append(ReplySource(lambda _: True, on_ask, self._request_reply))
+            workspace.service(ReplyRouter).sources.append(ReplySource(lambda _: True, on_ask, self._request_reply))
             return self._runner
 
     def submit(self, job: Job) -> concurrent.futures.Future[RunResult]:
         """Start a job on the loop of the runs."""
-        return _thread.submit(self._do(job))
+        return _thread.submit(self._run(job))
 
-    async def _do(self, job: Job) -> RunResult:
+    async def _run(self, job: Job) -> RunResult:
         attempt, address = secrets.token_hex(6), self._worker.address
         try:
             runner = await self._open()
@@ -190,15 +190,15 @@ class BatchPlugin(WorkerPlugin):
         source = {"index": job.index, "attempt": attempt, "worker": address}
         self._worker.log_event(self.name, {"kind": "begun", **source})
         workspace = runner.folders.workspace
-        begun: set[str] = set()
+        reported: set[str] = set()
         sessions: list[str] = []
 
         def report(event: dict[str, Any]) -> None:
             part = event["properties"]["part"]
-            if part.get("type") != "tool" or part["id"] in begun or part["state"]["status"] != "running":
+            if part.get("type") != "tool" or part["id"] in reported or part["state"]["status"] != "running":
                 return
             if runner.run_of(part["sessionID"]) in sessions:
-                begun.add(part["id"])
+                reported.add(part["id"])
                 self._worker.log_event(self.name, {"kind": "call", "call": _call_name(part), **source})
 
         unsubscribe = workspace.bus.subscribe("message.part.updated", report)
@@ -244,7 +244,7 @@ class BatchPlugin(WorkerPlugin):
 
 
 def run_job(batch: str, job: Job) -> RunResult:
-    """Do a job: the task of Dask's graph, in a thread of Dask's. The run's own failure is in what it returns."""
+    """Run a job: the task of Dask's graph, in a thread of Dask's. The run's own failure is in what it returns."""
     worker = get_worker()
     key = worker.get_current_task()
     plugin: Any = worker.plugins[batch]
@@ -273,8 +273,8 @@ def send_reply(batch: str, request_id: str, reply: Any, dask_worker: Any = None)
     dask_worker.plugins[batch].reply(request_id, reply)
 
 
-async def _result(runner: Runner, attempt: str, job: Job, began: Callable[[str], None]) -> RunResult:
-    outcome = await runner.do(job, began)
+async def _result(runner: Runner, attempt: str, job: Job, on_start: Callable[[str], None]) -> RunResult:
+    outcome = await runner.run(job, on_start)
     workspace = runner.folders.workspace
     result = pack(workspace, attempt, outcome)
     if result.sessions:
