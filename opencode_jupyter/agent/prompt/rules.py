@@ -46,7 +46,7 @@ def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: I
     rules = model_rules(workspace, agent, session)
     offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()
-    for key in _keys(offered):
+    for key in _keys(workspace, offered):
         judgement = _describe_permission(workspace.permissions, key, rules)
         if judgement:
             grouped.setdefault(judgement, []).append(key)
@@ -67,9 +67,10 @@ def model_rules(workspace: ToolHost, agent: Agent, session: Session) -> list[Rul
     return [*agent.model_permission, *workspace.rules, *rules_of(workspace, session)]
 
 
-def _keys(tools: Sequence[str]) -> list[str]:
+def _keys(workspace: ToolHost, tools: Sequence[str]) -> list[str]:
     """The permissions that these tools ask for."""
-    keys = ["edit" if name in EDIT_TOOLS else "read" if name == "notebook_read" else name for name in tools]
+    found = {name: workspace.registry.get(name) for name in tools}
+    keys = [tool.permission or name if tool is not None else name for name, tool in found.items()]
     if _FILES & set(tools):
         keys.append("external_directory")
     return list(dict.fromkeys(keys))

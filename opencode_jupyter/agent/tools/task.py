@@ -14,7 +14,7 @@ from ...core.card_spec import CardSpec
 from ...core.context import InitContext, ToolContext
 from ...core.errors import ToolAbortedError, ToolError
 from ...core.host import ToolHost
-from ...core.permission import Rule, evaluate
+from ...core.permission import EDIT_TOOLS, Rule, evaluate
 from ...core.permission.modes import replace_rules
 from ...core.result import ToolResult
 from ...core.schema import Arguments
@@ -33,7 +33,6 @@ DEEPEST = 5
 ORIGIN = "task"
 _RESULT = re.compile(r"task_id: [^\n]*\n\n<task_result>\n(.*)\n</task_result>(.*)", re.DOTALL)
 NO_DESCRIPTION = "This subagent should only be called manually by the user."
-EDITS = ("edit", "write", "multiedit", "apply_patch", "notebook_edit")
 
 
 class Parameters(Arguments):
@@ -176,7 +175,9 @@ def _disabled_tools(workspace: ToolHost, agent: Agent, caller: Agent | None) -> 
         off.append("task")
     off += [str(name) for name in workspace.config.get("experimental", "primary_tools", default=()) or ()]
     if caller is not None and evaluate("edit", "*", caller.permission).action == "deny":
-        off += EDITS  # an agent that may not change files can't have another one do it
+        # an agent that may not change files can't have another one do it
+        tools = map(workspace.registry.get, workspace.registry.names())
+        off += [*sorted(EDIT_TOOLS), *(tool.id for tool in tools if tool is not None and tool.permission == "edit")]
     return list(dict.fromkeys(off))
 
 

@@ -20,7 +20,7 @@ TEXT_CHARS = 200_000
 
 QUESTIONS = {
     "external_directory": "Access files outside the project?",
-    "trust": "Trust this project’s code until it changes?",
+    "trust": "Trust this project's code until it changes?",
     "sandbox": "Allow what the sandbox blocked?",
     "doom_loop": "Run the same call again?",
 }
