@@ -79,20 +79,20 @@ class CallRequest:
 
 def tool_of(line: str) -> str | None:
     """The name of the tool as a line of ``%tool`` has it; None if it names none, or can't be read that far."""
-    parser = _Parser(line, None, None, {})
     try:
-        parser.read_options()
-        word = next_word(line, parser.at)
+        options = _OptionWords(line)
+        options.read()
+        word = next_word(line, options.at)
     except InvalidArgumentsError:
         return None
-    return None if word is None or word.key is not None or word.raw.startswith("{") else word.text or None
+    return word.text or None if word is not None and _is_name(word) else None
 
 
 def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> CallRequest:
     """What a line (and a cell's body) of ``%tool`` asks for.
 
     Args:
-        line: all that stands behind ``%tool``.
+        line: all that follows ``%tool``.
         cell: the body of ``%%tool``; None for a line.
         registry: the tools there are.
         user_ns: the variables that ``--from`` and ``f"..."`` may name.
@@ -101,346 +101,337 @@ def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str,
         UnknownToolError: no tool of that name.
         InvalidArgumentsError: the line can't be read, or the arguments do not fit the tool.
     """
-    return _Parser(line, cell, registry, user_ns).parse()
+    options = _OptionWords(line)
+    options.read()
+    request = options.request
+    name = next_word(line, options.at)
+    if name is None or not _is_name(name):
+        if request.help:
+            return request
+        message = "Give the name of a tool: %tool NAME ... (%tool alone lists them)."
+        raise line_error(message, line, name.start if name else len(line))
+    options.at = name.end
+    tool_name = name.text
+    if tool_name.endswith("?") and registry.get(tool_name) is None:
+        tool_name, request.help = tool_name.rstrip("?"), True
+    tool_name = correct_name(registry, tool_name)
+    tool = registry.get(tool_name)
+    if tool is None:
+        raise UnknownToolError(tool_name, registry.names(), registry.why_not(tool_name))
+    request.tool = tool_name
+    if not request.help:
+        options.spec = spec_of(tool, registry, request.agent)
+        _Arguments(options, cell, user_ns).read()
+    return request
 
 
-class _Parser:
-    registry: Registry
-    spec: Spec
-    """Known once the tool's name was read."""
+def _is_name(word: Word) -> bool:
+    return word.key is None and not word.raw.startswith("{")
 
-    def __init__(self, line: str, cell: str | None, registry: Registry | None, user_ns: Mapping[str, Any]) -> None:
+
+class _OptionWords:
+    """The options among the words of a line, and how far it is read.
+
+    Attributes:
+        line: the line.
+        request: what the options set.
+        at: where the next word is looked for.
+        sources: the variables of ``--from``.
+        spec: the tool's parameters, once its name was read.
+    """
+
+    def __init__(self, line: str) -> None:
         self.line = line
-        self.cell = cell
-        if registry is not None:
-            self.registry = registry
-        self.user_ns = user_ns
         self.request = CallRequest("", line=line.strip())
         self.at = 0
         self.sources: list[str] = []
-        self.options_over = False
-        self.shown: dict[str, str] = {}
-        """Field name to how it was given, for the error when it is given twice."""
-        self.texts: set[str] = set()
-        """Fields whose value was typed as plain text, so that the schema may make a number of it."""
+        self.spec: Spec | None = None
+        self._are_over = False
 
-    def parse(self) -> CallRequest:
-        self.read_options()
-        name = next_word(self.line, self.at)
-        if name is None or name.key is not None or name.raw.startswith("{"):
-            if self.request.help:
-                return self.request
-            said = "Give the name of a tool: %tool NAME ... (%tool alone lists them)."
-            raise line_error(said, self.line, name.start if name else len(self.line))
-        self.at = name.end
-        wanted = name.text
-        if wanted.endswith("?") and self.registry.get(wanted) is None:
-            wanted, self.request.help = wanted.rstrip("?"), True
-        wanted = correct_name(self.registry, wanted)
-        tool = self.registry.get(wanted)
-        if tool is None:
-            raise UnknownToolError(wanted, self.registry.names(), self.registry.why_not(wanted))
-        self.request.tool = wanted
-        if not self.request.help:
-            self.spec = spec_of(tool, self.registry, self.request.agent)
-            self._arguments()
-        return self.request
-
-    def _arguments(self) -> None:
-        if self.spec.raw:
-            self._command()
-        else:
-            self._words()
-        if not self.request.help:
-            self._finish()
-
-    # ------------------------------------------------------------------ options
-
-    def read_options(self) -> None:
-        """Options up to the first other word."""
-        while not self.options_over:
-            begin = skip_blanks(self.line, self.at)
-            match = re.match(r"-\S*", self.line[begin:])
+    def read(self) -> None:
+        """Read options up to the first other word."""
+        while not self._are_over:
+            start = skip_blanks(self.line, self.at)
+            match = re.match(r"-\S*", self.line[start:])
             if match is None or re.match(r"-\.?\d", match.group()):
                 return
-            self._option(begin, match.group())
-
-    def _option(self, start: int, text: str) -> None:
-        if text == "--":
-            self.at = start + len(text)
-            self.options_over = True
-            return
-        self._refuse_parameter(text, start)
-        option, value, _, self.at = read_option(TOOL_OPTIONS, self.line, start, QUOTE)
-        if option.field == "sources":
-            self.sources.append(value)
-        else:
-            setattr(self.request, option.field, value)
+            if match.group() == "--":
+                self.at = start + 2
+                self._are_over = True
+                return
+            self._refuse_parameter(match.group(), start)
+            option, value, _, self.at = read_option(TOOL_OPTIONS, self.line, start, QUOTE)
+            if option.field == "sources":
+                self.sources.append(value)
+            else:
+                setattr(self.request, option.field, value)
 
     def _refuse_parameter(self, text: str, start: int) -> None:
-        """Say how a parameter is written that somebody wrote like an option."""
+        """Explain how a parameter is written that somebody wrote like an option."""
         name, _, value = text.partition("=")
-        is_known = bool(self.request.tool) and not self.request.help and name not in TOOL_OPTIONS.by_name
-        field = self.spec.find(name.lstrip("-")) if is_known else None
+        field = self.spec.find(name.lstrip("-")) if self.spec is not None and name not in TOOL_OPTIONS.by_name else None
         if field is not None:
             example = value or ("true" if field.schema.get("type") == "boolean" else "VALUE")
             raise line_error(f"{field.name} is a parameter, not an option: {field.name}={example}", self.line, start)
 
-    # ------------------------------------------------------------------ arguments
 
-    def _command(self) -> None:
+class _Arguments:
+    """Reads a tool's arguments from the rest of the line, the cell's body and variables."""
+
+    def __init__(self, options: _OptionWords, cell: str | None, user_ns: Mapping[str, Any]) -> None:
+        assert options.spec is not None
+        self.options = options
+        self.line = options.line
+        self.request = options.request
+        self.spec = options.spec
+        self.cell = cell
+        self.user_ns = user_ns
+        self.origins: dict[str, str] = {}
+        """How each field was given, for the error when it is given twice."""
+        self.texts: set[str] = set()
+        """Fields whose value was typed as plain text, so that the schema may make a number of it."""
+
+    def read(self) -> None:
+        """Set the request's arguments, checked."""
+        if self.spec.raw:
+            self._read_command()
+        else:
+            self._read_words()
+        request = self.request
+        if request.help:
+            return
+        if request.background and request.dry_run:
+            raise InvalidArgumentsError("--bg and --dry-run cannot be combined: a dry run ends at once.")
+        if self.cell is not None:
+            self._read_body(self.cell)
+        for source in self.options.sources:
+            self._read_variable(source)
+        command = request.arguments.get("command")
+        if self.spec.raw and self.spec.find("description") and isinstance(command, str):
+            request.arguments.setdefault("description", command_description(command))  # a person need not write it
+        request.arguments = checked(self.spec, request.arguments, self.texts)
+
+    # ------------------------------------------------------------------ the line
+
+    def _read_command(self) -> None:
         """Options and named parameters in front; then the command, as it stands."""
-        self.read_options()
+        self.options.read()
         body = self.spec.body or self.spec.find("command")
         assert body is not None
         while True:
-            begin = skip_blanks(self.line, self.at)
-            match = re.match(r"([A-Za-z_]\w*):?=", self.line[begin:])
-            found = self.spec.find(match.group(1)) if match else None
-            if found is None:
+            start = skip_blanks(self.line, self.options.at)
+            match = re.match(r"([A-Za-z_]\w*):?=", self.line[start:])
+            field = self.spec.find(match.group(1)) if match else None
+            word = next_word(self.line, start) if field is not None else None
+            if field is None or word is None:
                 break
-            word = next_word(self.line, begin)
-            assert word is not None
             if word.kind == "plain" and not word.quoted and _META.search(word.raw):
                 break
-            self._give(found, word, f"{found.name}=")
-            self.at = word.end
-            self.read_options()
-        rest = self.line[self.at :].strip()
-        if rest.startswith("{") and self._whole_json(rest, body):
+            self._set_word(field, word, f"{field.name}=")
+            self.options.at = word.end
+            self.options.read()
+        command = self.line[self.options.at :].strip()
+        if not command or (command.startswith("{") and self._read_whole_json(command, body)):
             return
-        if rest:
-            if not self.spec.code:
-                rest = fill_command(rest, self.user_ns)
-            self._put(body, rest, "the rest of the line")
-            last = rest.split()[-1]
-            if last in ("--bg", "--background"):
-                self.request.hint = f"{last} is a part of the command here: options go before it (%tool --bg ...)."
+        self._set(body, command if self.spec.code else fill_command(command, self.user_ns), "the rest of the line")
+        last = command.split()[-1]
+        if last in ("--bg", "--background"):
+            self.request.hint = f"{last} is a part of the command here: options go before it (%tool --bg ...)."
 
-    def _whole_json(self, rest: str, body: Field) -> bool:
+    def _read_whole_json(self, command: str, body: Field) -> bool:
         """A command may begin with ``{`` too: only an object with the command in it is taken for arguments."""
         try:
-            given, end = json_object(rest, 0)
+            values, end = json_object(command, 0)
         except InvalidArgumentsError:
             return False
-        if rest[end:].strip() or body.name not in given:
+        if command[end:].strip() or body.name not in values:
             return False
-        self._give_all(given, "the JSON object")
+        self._set_all(values, "the JSON object")
         return True
 
-    def _words(self) -> None:
-        loose: list[Word] = []
+    def _read_words(self) -> None:
+        unnamed: list[Word] = []
         while True:
-            self.read_options()
-            begin = skip_blanks(self.line, self.at)
-            if self.line.startswith("{", begin) and not loose and self._looks_like_json(begin):
-                given, self.at = json_object(self.line, begin)
-                self._give_all(given, "the JSON object")
+            self.options.read()
+            start = skip_blanks(self.line, self.options.at)
+            if not unnamed and re.compile(r"\{\s*(\"|\}|'|$)").match(self.line, start):
+                values, self.options.at = json_object(self.line, start)
+                self._set_all(values, "the JSON object")
                 continue
-            word = next_word(self.line, self.at)
-            if word is None:
+            word = next_word(self.line, self.options.at)
+            if word is None or self._is_comment(word, unnamed):
                 break
-            if self._is_comment(word, loose):
-                break
-            self.at = word.end
+            self.options.at = word.end
             word = self._without_semicolon(word)
             if word is None:
                 continue
             if word.key is None:
-                loose.append(word)
+                unnamed.append(word)
             else:
-                self._named(word)
-        self._positional(loose)
-        given = self.request.arguments  # in the order of the parameters: a card names the first that says something
-        places = {one.name: place for place, one in enumerate(self.spec.fields)}
-        self.request.arguments = dict(sorted(given.items(), key=lambda item: places.get(item[0], len(places))))
+                field = self._field(word.key, word)
+                self._set_word(field, self._with_blanks(field, word), f"{word.key}=")
+        self._set_positional(unnamed)
+        # in the order of the parameters: a card names the first that says something
+        order = {field.name: number for number, field in enumerate(self.spec.fields)}
+        arguments = sorted(self.request.arguments.items(), key=lambda item: order.get(item[0], len(order)))
+        self.request.arguments = dict(arguments)
 
-    def _is_comment(self, word: Word, loose: list[Word]) -> bool:
+    def _is_comment(self, word: Word, unnamed: list[Word]) -> bool:
         """Whether a comment begins here: ``# `` after an argument, or any ``#`` once all that is required is there."""
         if word.key is not None or word.quoted or not word.raw.startswith("#"):
             return False
-        body = self._body_field() if self.cell is not None and self.cell.strip() else None
-        missing = [f for f in self.spec.fields if f.required and f.name not in self.shown and f is not body]
-        return len(loose) >= len(missing) or (word.raw == "#" and bool(loose or self.shown))
+        body = self._body_field() if self._has_body else None
+        missing = [f for f in self.spec.fields if f.required and f.name not in self.origins and f is not body]
+        return len(unnamed) >= len(missing) or (word.raw == "#" and bool(unnamed or self.origins))
 
     def _without_semicolon(self, word: Word) -> Word | None:
-        """A notebook's habit: a ``;`` at the end of the line says "no echo" and is no part of the last word."""
-        behind = self.line[word.end :].strip()
-        if word.kind != "plain" or not word.raw.endswith(";") or (behind and not behind.startswith("#")):
+        """A notebook's habit: a ``;`` at the end of the line means "no echo" and is no part of the last word."""
+        rest = self.line[word.end :].strip()
+        if word.kind != "plain" or not word.raw.endswith(";") or (rest and not rest.startswith("#")):
             return word
         text, raw = word.text.removesuffix(";"), word.raw[:-1]
         return word._replace(text=text, raw=raw) if raw or word.key else None
 
-    def _looks_like_json(self, begin: int) -> bool:
-        return re.match(r"\{\s*(\"|\}|'|$)", self.line[begin:]) is not None
-
-    def _named(self, word: Word) -> None:
-        assert word.key is not None
-        found = self.spec.find(word.key)
-        if found is None:
-            if not self.spec.open:
-                said = self._unknown(word.key) + " Put text that contains = in quotes."
-                raise line_error(said, self.line, word.start, self.spec.tool.id)
-            found = Field(word.key, {}, False)
-        self._give(found, self._with_blanks(found, word), f"{word.key}=")
-
-    def _with_blanks(self, found: Field, word: Word) -> Word:
+    def _with_blanks(self, field: Field, word: Word) -> Word:
         """``limit={n + 1}``, which was cut at its blanks, as one word; other words as they are."""
-        if not _calculated(found, word) or word.raw.endswith("}"):
+        if not _is_calculated(field, word) or word.raw.endswith("}"):
             return word
         start = word.end - len(word.raw)
         end = self.line.find("}", start) + 1
         if end == 0:
             return word
-        self.at = end
-        raw = self.line[start:end]
-        return word._replace(text=raw, raw=raw, end=end)
+        self.options.at = end
+        return word._replace(text=self.line[start:end], raw=self.line[start:end], end=end)
 
-    def _positional(self, loose: list[Word]) -> None:
-        body = self.spec.body if self.cell is not None and self.cell.strip() else None
-        places = [f for f in self.spec.positional if f is not body]
+    def _set_positional(self, unnamed: list[Word]) -> None:
+        fields = [f for f in self.spec.positional if not self._has_body or f is not self.spec.body]
         # A list takes all the words that are left, unless something required stands behind it.
-        lists = [i for i, f in enumerate(places) if f.takes("array") and not any(g.required for g in places[i + 1 :])]
-        last = lists[0] if lists else len(places)
-        for i, word in enumerate(loose):
-            if min(i, last) >= len(places):
-                usage = " ".join(f.name for f in places) or "no arguments"
-                raise line_error(
-                    f"{self.spec.tool.id} takes {usage}; this is one too many. Put text with spaces in quotes.",
-                    self.line,
-                    word.start,
-                    self.spec.tool.id,
+        lists = [i for i, f in enumerate(fields) if f.takes("array") and not any(g.required for g in fields[i + 1 :])]
+        last = lists[0] if lists else len(fields)
+        for i, word in enumerate(unnamed):
+            if min(i, last) >= len(fields):
+                names = " ".join(f.name for f in fields) or "no arguments"
+                raise self._error(
+                    f"{self.spec.tool.id} takes {names}; this is one too many. Put text with spaces in quotes.", word
                 )
-            self._give(places[min(i, last)], word, "a positional argument")
+            self._set_word(fields[min(i, last)], word, "a positional argument")
 
-    def _give(self, found: Field, word: Word, how: str) -> None:
+    # ------------------------------------------------------------------ values
+
+    def _field(self, key: str, word: Word | None = None, origin: str = "") -> Field:
+        """The field of a name.
+
+        Raises:
+            InvalidArgumentsError: there is none, and the tool takes no others.
+        """
+        field = self.spec.find(key)
+        if field is not None:
+            return field
+        if self.spec.open:
+            return Field(key, {}, False)
+        hint = suggestion(self.spec.near(key))
+        names = ", ".join(f.name for f in self.spec.fields) or "nothing"
+        more = " Put text that contains = in quotes." if word is not None else f" (It stands in {origin}.)"
+        raise self._error(f"{self.spec.tool.id} has no parameter {key}.{hint} It takes {names}.{more}", word)
+
+    def _set_word(self, field: Field, word: Word, origin: str) -> None:
         if word.kind == "json":
-            self._put(found, word.value, how, word)
+            self._set(field, word.value, origin, word)
             return
         if word.kind == "variable":
-            self._put(found, value_of(word, self.line, self.user_ns), how, word)
+            self._set(field, value_of(word, self.line, self.user_ns), origin, word)
             return
         if word.kind == "fstring":
             text = evaluate(word, self.line, self.user_ns)
-        elif _calculated(found, word) and word.raw.endswith("}"):
-            text = calculate(word.raw[1:-1], found.name, self.line, word.start, self.user_ns)
+        elif _is_calculated(field, word) and word.raw.endswith("}"):
+            text = calculate(word.raw[1:-1], field.name, self.line, word.start, self.user_ns)
         else:
             text = fill(word.text, self.user_ns) if word.raw == word.text else word.text
-        value = from_text(found, text, word.raw)
-        if found.takes("array") and found.name in self.texts and isinstance(value, list):
-            self.request.arguments[found.name] += value  # a repeated name, or more words for the last place
+        value = from_text(field, text, word.raw)
+        if field.takes("array") and field.name in self.texts and isinstance(value, list):
+            self.request.arguments[field.name] += value  # a repeated name, or more words for the last field
             return
-        self._put(found, value, how, word)
-        self.texts.add(found.name)
-        if word.raw.endswith("?") and found.name in PATH_ARGUMENTS and not os.path.lexists(text):
+        self._set(field, value, origin, word)
+        self.texts.add(field.name)
+        if word.raw.endswith("?") and field.name in PATH_ARGUMENTS and not os.path.lexists(text):
             tool = self.spec.tool.id
             self.request.hint = f"There is no file {text}. To see the help of {tool}: %tool {tool}?"
 
-    def _give_all(self, given: Mapping[str, Any], how: str) -> None:
-        for key, value in given.items():
-            found = self.spec.find(str(key))
-            if found is None and not self.spec.open:
-                raise InvalidArgumentsError(f"{self._unknown(str(key))} (It stands in {how}.)", tool=self.spec.tool.id)
-            self._put(found or Field(str(key), {}, False), value, how)
+    def _set_all(self, values: Mapping[str, Any], origin: str) -> None:
+        for key, value in values.items():
+            self._set(self._field(str(key), origin=origin), value, origin)
 
-    def _put(self, found: Field, value: Any, how: str, word: Word | None = None) -> None:
-        if found.name in self.shown:
-            text = f"{found.name} is given twice: {self.shown[found.name]}, and {how}."
-            if word is not None:
-                raise line_error(text, self.line, word.start, self.spec.tool.id)
-            raise InvalidArgumentsError(text, tool=self.spec.tool.id)
-        self.shown[found.name] = how
-        self.request.arguments[found.name] = value
+    def _set(self, field: Field, value: Any, origin: str, word: Word | None = None) -> None:
+        if field.name in self.origins:
+            raise self._error(f"{field.name} is given twice: {self.origins[field.name]}, and {origin}.", word)
+        self.origins[field.name] = origin
+        self.request.arguments[field.name] = value
 
-    def _unknown(self, key: str) -> str:
-        hint = suggestion(self.spec.near(key))
-        names = ", ".join(f.name for f in self.spec.fields) or "nothing"
-        return f"{self.spec.tool.id} has no parameter {key}.{hint} It takes {names}."
+    def _error(self, message: str, word: Word | None = None) -> InvalidArgumentsError:
+        if word is not None:
+            return line_error(message, self.line, word.start, self.spec.tool.id)
+        return InvalidArgumentsError(message, tool=self.spec.tool.id)
 
-    # ------------------------------------------------------------------ the rest
+    # ------------------------------------------------------------------ the body and variables
+
+    @property
+    def _has_body(self) -> bool:
+        return self.cell is not None and bool(self.cell.strip())
 
     def _body_field(self) -> Field | None:
         if self.spec.body is not None:
             return self.spec.body
-        open_places = [f for f in self.spec.fields if f.required and f.takes("string") and f.name not in self.shown]
-        return open_places[0] if len(open_places) == 1 else None
+        fields = [f for f in self.spec.fields if f.required and f.takes("string") and f.name not in self.origins]
+        return fields[0] if len(fields) == 1 else None
 
-    def _finish(self) -> None:
-        if self.request.background and self.request.dry_run:
-            raise InvalidArgumentsError("--bg and --dry-run cannot be combined: a dry run ends at once.")
-        if self.cell is not None:
-            self._take_body(self.cell)
-        for source in self.sources:
-            self._take_variable(source)
-        if self.spec.raw:
-            self._describe()
-        self.request.arguments = checked(self.spec, self.request.arguments, self.texts)
-
-    def _take_body(self, cell: str) -> None:
-        target = self._body_field()
-        wants_json = target is not None and target.takes("array") and not target.takes("string")
-        if target is None or (wants_json and cell.lstrip().startswith("{")):
-            if not cell.strip():
-                return
-            if cell.lstrip().startswith("{"):
-                text = cell.strip()
-                given, end = json_object(text, 0)
-                if text[end:].strip():
-                    raise line_error("The JSON object ends before this.", text, end, self.spec.tool.id)
-                self._give_all(given, "the cell's body")
-                return
-            names = ", ".join(f.name for f in self.spec.fields if f.takes("string")) or "none"
-            raise InvalidArgumentsError(
-                f"It is unclear which field the cell's body is for; text fields of {self.spec.tool.id}: {names}. "
-                "Give all but one of the required ones on the first line, or a JSON object as the body.",
-                tool=self.spec.tool.id,
-            )
-        if not cell.strip() and target.name in self.shown:
-            return
-        if target.name == "command" and not cell.strip():
-            return
-        if wants_json:
-            try:
-                if cell.strip():
-                    self._put(target, json.loads(cell), "the cell's body")
-            except (ValueError, RecursionError) as error:
-                said = (
-                    f"{self.spec.tool.id}: the cell's body is {target.name}, a {target.type} in JSON, and can't be read"
+    def _read_body(self, cell: str) -> None:
+        field = self._body_field()
+        is_empty = not self._has_body
+        takes_json = field is not None and field.takes("array") and not field.takes("string")
+        if cell.lstrip().startswith("{") and (field is None or takes_json):
+            text = cell.strip()
+            values, end = json_object(text, 0)
+            if text[end:].strip():
+                raise line_error("The JSON object ends before this.", text, end, self.spec.tool.id)
+            self._set_all(values, "the cell's body")
+        elif field is None:
+            if not is_empty:
+                names = ", ".join(f.name for f in self.spec.fields if f.takes("string")) or "none"
+                raise self._error(
+                    f"It is unclear which field the cell's body is for; text fields of {self.spec.tool.id}: {names}. "
+                    "Give all but one of the required ones on the first line, or a JSON object as the body."
                 )
-                raise InvalidArgumentsError(f"{said}: {error}", tool=self.spec.tool.id) from error
+        elif is_empty and (takes_json or field.name == "command" or field.name in self.origins):
             return
-        # A file ends with a newline; a command or a piece of a file does not.
-        text = cell if target.name == "content" else cell.removesuffix("\n")
-        self._put(target, text, "the cell's body")
+        elif takes_json:
+            try:
+                self._set(field, json.loads(cell), "the cell's body")
+            except (ValueError, RecursionError) as error:
+                raise self._error(
+                    f"{self.spec.tool.id}: the cell's body is {field.name}, a {field.type} in JSON, and can't be read: "
+                    f"{error}"
+                ) from error
+        else:
+            # A file ends with a newline; a command or a piece of a file does not.
+            self._set(field, cell if field.name == "content" else cell.removesuffix("\n"), "the cell's body")
 
-    def _take_variable(self, source: str) -> None:
+    def _read_variable(self, source: str) -> None:
         value = lookup("--from", source, self.user_ns)
         if isinstance(value, str):
-            target = self._body_field()
-            if target is None:
-                raise InvalidArgumentsError(
+            field = self._body_field()
+            if field is None:
+                raise self._error(
                     f"--from {source}: {source} is a string and {self.spec.tool.id} has no body field; "
-                    "use a dict of names and values.",
-                    tool=self.spec.tool.id,
+                    "use a dict of names and values."
                 )
-            self._put(target, value, f"--from {source}")
+            self._set(field, value, f"--from {source}")
             return
         for key, item in mapping_of(source, value).items():
-            found = self.spec.find(str(key))
-            if found is None and not self.spec.open:
-                raise InvalidArgumentsError(f"--from {source}: {self._unknown(str(key))}", tool=self.spec.tool.id)
-            name = found.name if found else str(key)
-            self.request.arguments.setdefault(name, item)  # what stands on the line goes before
-
-    def _describe(self) -> None:
-        """The description that a model must write for a command; a person need not."""
-        arguments = self.request.arguments
-        command = arguments.get("command")
-        if "description" not in arguments and self.spec.find("description") and isinstance(command, str):
-            arguments["description"] = command_description(command)
+            field = self._field(str(key), origin=f"--from {source}")
+            self.request.arguments.setdefault(field.name, item)  # what stands on the line goes before
 
 
-def _calculated(found: Field, word: Word) -> bool:
+def _is_calculated(field: Field, word: Word) -> bool:
     """Whether a word is an expression in braces for a field that holds no text."""
-    wanted = kinds(found.schema)
-    return word.kind == "plain" and word.raw.startswith("{") and bool(wanted) and wanted <= _NO_TEXT
+    types = kinds(field.schema)
+    return word.kind == "plain" and word.raw.startswith("{") and bool(types) and types <= _NO_TEXT
