@@ -101,27 +101,27 @@ def shorten(error: BaseException) -> None:
 
     The same is done to the errors that it was raised from. An error that never left this package keeps all it has.
     """
-    for one in _chain(error):
-        nodes = list(_nodes(one.__traceback__))
+    for link in _chain(error):
+        nodes = list(_nodes(link.__traceback__))
         first = next((i for i, node in enumerate(nodes) if not _between(node)), 0)
-        kept = nodes[first:]
-        if len(kept) > MOST:
-            one.add_note(f"({len(kept) - MOST:,} frames in the middle of its traceback omitted)")
-            kept = [*kept[: MOST // 2], *kept[-MOST // 2 :]]
-        if len(kept) < len(nodes):
-            one.__traceback__ = _joined(kept)
+        nodes_kept = nodes[first:]
+        if len(nodes_kept) > MOST:
+            link.add_note(f"({len(nodes_kept) - MOST:,} frames in the middle of its traceback omitted)")
+            nodes_kept = [*nodes_kept[: MOST // 2], *nodes_kept[-MOST // 2 :]]
+        if len(nodes_kept) < len(nodes):
+            link.__traceback__ = _joined(nodes_kept)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        one = waiting.pop()
-        if one is None or id(one) in seen:
+        link = waiting.pop()
+        if link is None or id(link) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        waiting += [one.__cause__, one.__context__]
+        seen.add(id(link))
+        yield link
+        waiting += [link.__cause__, link.__context__]
 
 
 def _nodes(at: TracebackType | None) -> Iterator[TracebackType]:

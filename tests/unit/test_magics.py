@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from opencode_jupyter import (
     UnknownToolError,
 )
 from opencode_jupyter.core.permission.modes import mode_of
-from opencode_jupyter.jupyter.magics.history import human_seconds
+from opencode_jupyter.jupyter.magics.history import display_row
 from tests.support.shells import Shell, shell
 
 OTHER_KERNEL = """
@@ -113,12 +114,7 @@ def test_question_and_help(ip: Shell) -> None:
         ("%tools histroy", InvalidArgumentsError, "Did you mean %tools history?"),
         ("%tools history many", InvalidArgumentsError, "whole number"),
         ("%tools undo", ToolError, "no change to undo"),
-        ("%tools clean --days soon", InvalidArgumentsError, "number of days"),
-        (
-            "%tools clean now",
-            InvalidArgumentsError,
-            "not understood here. Usage: %tools clean [--days N] [--all]",
-        ),
+        ("%tools clean now", InvalidArgumentsError, "not understood here. Usage: %tools clean [--all]"),
         ("%tools doctor now", InvalidArgumentsError, "now is not understood here. Usage: %tools doctor"),
         ("%permissions alow bash", InvalidArgumentsError, "Did you mean %permissions allow?"),
         ("%permissions allow", InvalidArgumentsError, "needs a permission"),
@@ -224,10 +220,12 @@ def test_history_is_of_this_kernel_unless_it_is_asked_for_more(ip: Shell, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0000296, "0 ms"), (0.31, "0.3 s"), (12.2, "12 s"), (125, "2 min 5 s"), (3900, "1 h 5 min")]
+    ("seconds", "waited", "text"),
+    [(0.0000296, None, "0 ms"), (0.31, 0.2, "0.1 s"), (12.2, None, "0:12"), (125, 61.0, "1:04, waited 1:01")],
 )
-def test_human_seconds(seconds: float, text: str) -> None:
-    assert human_seconds(seconds) == text
+def test_how_long_calls_took_reads_as_on_cards(seconds: float, waited: float | None, text: str) -> None:
+    record = {"seconds": seconds, "waited": waited, "state": "completed", "title": "", "by": "user", "agent": ""}
+    assert display_row({**record, "time": datetime.now()})["took"] == text  # noqa: DTZ005
 
 
 def test_undo_says_what_it_took_back(ip: Shell) -> None:

@@ -11,7 +11,7 @@ export interface Token {
 }
 
 /** Options that are followed by a value, of all our magics. */
-const VALUED = ['-o', '--output', '--timeout', '--agent', '--from', '--days', '-m', '--model', '-a', '--session', '--max-steps', '--json', '--type', '--mode', '--record', '-n', '--at', '--header', '--env', '--code'];
+const VALUED = ['-o', '--output', '--timeout', '--agent', '--from', '-m', '--model', '-a', '--session', '--max-steps', '--json', '--type', '--mode', '--record', '-n', '--at', '--header', '--env', '--code'];
 /** A variable of the user's in braces, as requests and values may name it. */
 export const EXPRESSION = /(?<![{$])\{[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*|\[[\p{L}\p{N}_-]+\])*\}/gu;
 const OPTION = '(?<=\\s)(?<option>--?[A-Za-z][\\w-]*)';

@@ -225,9 +225,9 @@ class Broker:
     def _show(self, card: LiveDisplay) -> None:
         waiting = self.pending()
         views: dict[str, list[AskView]] = {}
-        for place, ask in enumerate(waiting, 1):
+        for number, ask in enumerate(waiting, 1):
             if ask.card is card:
-                view = AskView(ask.request, ask.digest, (place, len(waiting)))
+                view = AskView(ask.request, ask.digest, (number, len(waiting)))
                 views.setdefault(ask.call_id, []).append(view)
         card.set_asks(views)
 
@@ -274,8 +274,8 @@ class Broker:
 
     def _on_reply(self, card: LiveDisplay, data: dict[str, Any], route: str) -> None:
         asks = [ask for ask in list(self._asks.values()) if ask.card is card]
-        wanted = data.get("id")
-        ask = next((a for a in asks if a.id == wanted), None) if wanted else (asks[0] if asks else None)
+        ask_id = data.get("id")
+        ask = next((a for a in asks if a.id == ask_id), None) if ask_id else (asks[0] if asks else None)
         if ask is None:
             return  # decided already; the card shows by whom
         digest = data.get("digest")
@@ -324,18 +324,18 @@ class Broker:
         request, patterns = ask.request, data.get("patterns")
         if not isinstance(request, PermissionRequest) or not self._resolve_message(ask, data, by):
             return
-        wanted = patterns if isinstance(patterns, list) else request.always
+        allowed = patterns if isinstance(patterns, list) else request.always
         try:
-            saved = self._workspace.allow_in_project(request.permission, wanted, agent=request.agent or None)
-            said = " ".join([f"also saved for this project, in {', '.join(saved.files)}.", *saved.notes])
+            saved = self._workspace.allow_in_project(request.permission, allowed, agent=request.agent or None)
+            note = " ".join([f"also saved for this project, in {', '.join(saved.files)}.", *saved.notes])
         except ToolError as error:
-            said = f"not saved for this project: {error}"
+            note = f"not saved for this project: {error}"
         except Exception as error:  # the call must go on, and the person must know
             log.exception("a rule could not be saved")
-            said = f"not saved for this project: {error}"
+            note = f"not saved for this project: {error}"
         for decision in reversed(self._workspace.permissions.history):
             if decision.request_id == ask.id:
-                decision.note = said
+                decision.note = note
                 break
 
     def resolve(

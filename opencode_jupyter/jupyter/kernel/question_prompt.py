@@ -38,10 +38,10 @@ class QuestionDialog:
     def text(self) -> str:
         """What the prompt shows."""
         count, question = len(self.request.questions), self.current
-        place = f"[{len(self.answers) + 1} of {count}] " if count > 1 else ""
+        position = f"[{len(self.answers) + 1} of {count}] " if count > 1 else ""
         header = f"{visible(question.header)}: " if question.header.strip() else ""
         lines = [self.note] if self.note else []
-        lines += [f"{place}{header}{visible(question.question)}"]
+        lines += [f"{position}{header}{visible(question.question)}"]
         for number, option in enumerate(question.options, 1):
             what = f": {visible(option.description)}" if option.description.strip() else ""
             lines.append(f"  [{number}] {visible(option.label)}{what}")
@@ -80,13 +80,13 @@ def parse_choice(line: str, question: Question) -> list[str] | str:
         return [whole]
     pieces = re.split(r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", typed) else r"[,;]", typed)
     pieces = [piece.strip() for piece in pieces if piece.strip()]
-    found = [_option(piece, question) for piece in pieces]
-    if len(pieces) > 1 and any(label is not None for label in found):
+    options = [_option(piece, question) for piece in pieces]
+    if len(pieces) > 1 and any(label is not None for label in options):
         if not question.multiple:
-            if all(label is not None for label in found):
+            if all(label is not None for label in options):
                 return "One answer only, please."
-        elif question.custom or None not in found:
-            labels = [label or piece for label, piece in zip(found, pieces, strict=True)]
+        elif question.custom or None not in options:
+            labels = [label or piece for label, piece in zip(options, pieces, strict=True)]
             return list(dict.fromkeys(labels))
     if not question.custom:
         return f"{visible(typed)!r} is not one of the answers: type {_how(question)[0].lower()}{_how(question)[1:]}."

@@ -211,7 +211,7 @@ TOOLS = MagicCommands(
     Command("history", "[N] [--project | --all]", "the last calls of this notebook, the project, or all"),
     Command("doctor", "", "what works here and what does not"),
     Command("undo", "[N] [--force]", "undo the last file changes"),
-    Command("clean", "[--days N] [--all]", "delete old files of cut outputs"),
+    Command("clean", "[--all]", "delete files of cut outputs of more than a week ago, or all"),
     Command("reload", "", "read the config files again"),
     Command(
         "trust",

@@ -62,7 +62,7 @@ def _record(call: dict[str, Any], folder: str) -> dict[str, Any]:
     return {
         **call,
         "folder": folder,
-        "time": datetime.fromtimestamp(call["time"] / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+        "time": moment(call["time"]),
         "state": state_of(call["state"], call["outcome"], call["failure"]),
         "status": call["state"],
     }
@@ -79,6 +79,11 @@ def display_row(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def moment(milliseconds: float) -> datetime:
+    """A stored time in the user's own time zone."""
+    return datetime.fromtimestamp(milliseconds / 1000).replace(microsecond=0)  # noqa: DTZ006
+
+
 def local_time(time: datetime) -> str:
     """A local time, short: with the date only where that is not today."""
     is_today = time.date() == datetime.now().date()  # noqa: DTZ005
@@ -88,16 +93,5 @@ def local_time(time: datetime) -> str:
 def _took(record: dict[str, Any]) -> str:
     """How long it ran, and how long it waited for a person."""
     seconds, waited = record["seconds"], record["waited"] or 0.0
-    pieces = [] if seconds is None or record["state"] == "denied" else [human_seconds(max(0.0, seconds - waited))]
-    return ", ".join(pieces + ([f"waited {human_seconds(waited)}"] if waited >= SHOWN_WAIT else []))
-
-
-def human_seconds(seconds: float) -> str:
-    """A duration: ``2 ms``, ``0.3 s``, ``12 s``, ``2 min 5 s``, ``1 h 5 min``."""
-    if seconds < 9.95:
-        return duration(seconds * 1000)
-    minutes, rest = divmod(round(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    pieces = [] if seconds is None or record["state"] == "denied" else [duration(max(0.0, seconds - waited) * 1000)]
+    return ", ".join(pieces + ([f"waited {duration(waited * 1000)}"] if waited >= SHOWN_WAIT else []))

@@ -269,9 +269,9 @@ def _entry(line: McpLine) -> tuple[str, dict[str, Any]]:
     else:
         url = line.next("") if line.rest else ""
         if not url.startswith(("http://", "https://")):
-            given = " ".join([url, *map(as_typed, line.rest)]).strip()
-            near = f" Did you mean: %mcp add {name} -- {given}" if given else f" {line.usage}"
-            raise InvalidArgumentsError(f"{given or 'Nothing'} is not a URL.{near}")
+            text = " ".join([url, *map(as_typed, line.rest)]).strip()
+            near = f" Did you mean: %mcp add {name} -- {text}" if text else f" {line.usage}"
+            raise InvalidArgumentsError(f"{text or 'Nothing'} is not a URL.{near}")
         line.end()
         _none(line, "--env is for a server that is a command; a URL takes --header", variables)
         entry = {"type": "sse" if sse else "remote", "url": url, **({"headers": headers} if headers else {})}
@@ -297,16 +297,16 @@ def _command(line: McpLine) -> list[str] | None:
 
 def _pairs(line: McpLine, option: str) -> dict[str, str]:
     """The values of an option that may come several times: ``K=V``, or for headers ``'K: V'``."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     while (value := line.option(option)) is not None:
         mark = ":" if option == "--header" and ":" in value.partition("=")[0] else "="
-        key, given, text = value.partition(mark)
-        if not given or not key.strip():
+        key, equals, text = value.partition(mark)
+        if not equals or not key.strip():
             raise InvalidArgumentsError(f"{option} needs KEY=VALUE, not {key.strip() or 'nothing'}.")
         if any(c in value for c in "\r\n\0"):
             raise InvalidArgumentsError(f"{option} {key.strip()}: its value goes over several lines.")
-        found[key.strip()] = text.strip()
-    return found
+        pairs[key.strip()] = text.strip()
+    return pairs
 
 
 def _milliseconds(text: str) -> int:
@@ -319,8 +319,8 @@ def _milliseconds(text: str) -> int:
     return max(1, round(seconds * 1000))
 
 
-def _none(line: McpLine, why: str, given: Any) -> None:
-    if given:
+def _none(line: McpLine, why: str, value: Any) -> None:
+    if value:
         raise InvalidArgumentsError(f"{why}. {line.usage}")
 
 
@@ -333,10 +333,10 @@ def _filled(value: Any) -> Any:
     return {key: _filled(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def _variable(found: re.Match[str]) -> str:
-    if found[1] not in os.environ:
-        raise InvalidArgumentsError(f"The variable {found[1]} of {found[0]} is not set in this kernel.")
-    return os.environ[found[1]]
+def _variable(match: re.Match[str]) -> str:
+    if match[1] not in os.environ:
+        raise InvalidArgumentsError(f"The variable {match[1]} of {match[0]} is not set in this kernel.")
+    return os.environ[match[1]]
 
 
 def _files(line: McpLine) -> ConfigFiles:
@@ -355,10 +355,10 @@ def _save(line: McpLine, name: str, entry: dict[str, Any], place: Place) -> Path
 
 
 def _take_out(line: McpLine, name: str, path: Path) -> bool:
-    done = _files(line).remove_server(name, path)
-    if done:
+    is_removed = _files(line).remove_server(name, path)
+    if is_removed:
         line.workspace.reload_config()
-    return done
+    return is_removed
 
 
 def _secrets(entry: dict[str, Any]) -> list[tuple[str, str]]:

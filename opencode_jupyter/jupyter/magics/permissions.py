@@ -19,7 +19,7 @@ from ..tables import Confirmation, Message, Table, Warned
 from .command_line import as_typed
 from .commands import PERMISSIONS
 from .help import rule_now
-from .history import local_time
+from .history import local_time, moment
 from .rule_changes import (
     add_rules,
     describe_rule,
@@ -180,7 +180,7 @@ def _history(line: PermissionLine) -> Table:
     decisions = list(line.workspace.permissions.history)[-limit:]
     rows = [
         {
-            "time": datetime.fromtimestamp(decision.time / 1000).replace(microsecond=0),  # noqa: DTZ006
+            "time": moment(decision.time),
             "permission": decision.permission,
             "patterns": list(decision.patterns),
             "action": decision.action,
@@ -219,7 +219,7 @@ def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False
     rows = [
         {
             **entry,
-            "time": datetime.fromtimestamp(entry["time"] / 1000).replace(microsecond=0),  # noqa: DTZ006 - the user's own
+            "time": moment(entry["time"]),
             "rule": "; ".join(dict.fromkeys(f"{r['permission']} {r['pattern']} {r['action']}" for r in entry["rules"])),
             "origin": "; ".join(dict.fromkeys(r.get("origin") or "" for r in entry["rules"])),
         }

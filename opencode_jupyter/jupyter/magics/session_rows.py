@@ -8,7 +8,8 @@ from ...agent.exchange.reading import EXTRA, read
 from ...core.outcome import failure_of
 from ...text.visible import visible
 from ..cards.labels import label_of_wire
-from .history import human_seconds, state_of
+from ..cards.wording import duration
+from .history import state_of
 
 if TYPE_CHECKING:
     from ...core.sessions import Session
@@ -22,7 +23,7 @@ CHARS = 2000
 def display_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows as people read them: without the beginnings of steps, which hold only the hash of a snapshot."""
     return [
-        {**row, "seconds": "" if row["seconds"] is None else human_seconds(row["seconds"])}
+        {**row, "seconds": "" if row["seconds"] is None else duration(row["seconds"] * 1000)}
         for row in rows
         if row["part"] != "step-start"
     ]

@@ -13,6 +13,7 @@ from ...core.store.queries import DIRECT
 from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS
+from .history import moment
 
 if TYPE_CHECKING:
     from ...core.sessions import Session
@@ -307,7 +308,7 @@ def _moment(milliseconds: Any) -> datetime | None:
     if not isinstance(milliseconds, (int, float)):
         return None
     try:
-        return datetime.fromtimestamp(milliseconds / 1000).replace(microsecond=0)  # noqa: DTZ006 - the user's own
+        return moment(milliseconds)
     except (ValueError, OverflowError, OSError):
         return None  # a time of another program's, after the year 9999
 

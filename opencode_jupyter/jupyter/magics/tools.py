@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError
 from ..cards.labels import project_folder
+from ..cards.wording import size
 from ..tables import Confirmation, Table
 from .command_line import CommandLine
 from .commands import TOOLS
 from .help import tool_list
-from .history import display_row, read_history
+from .history import display_row, moment, read_history
 from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _undo(line: CommandLine) -> Confirmation:
             "file": _relative(line.workspace.directory, change.path),
             "now": "removed" if change.created else "restored",
             "tool": change.tool,
-            "called": datetime.fromtimestamp(change.time_ms / 1000).replace(microsecond=0),  # noqa: DTZ006
+            "called": moment(change.time_ms),
         }
         for change in done
     ]
@@ -138,10 +138,7 @@ def _undo(line: CommandLine) -> Confirmation:
 
 
 def _clean(line: CommandLine) -> Table:
-    text = line.option("--days")
-    days = DAYS if text is None else _days(text)
-    if line.flag("--all"):
-        days = -1.0  # also what was written this moment
+    days = -1.0 if line.flag("--all") else DAYS  # -1: also what was written this moment
     line.end()
     truncation = line.workspace.truncation
     before = _spilled(truncation.directory)
@@ -149,8 +146,8 @@ def _clean(line: CommandLine) -> Table:
     after = _spilled(truncation.directory)
     gone = [size for path, size in before.items() if path not in after]
     rows = [
-        {"files": "deleted", "count": len(gone), "size": _size(sum(gone))},
-        {"files": "kept", "count": len(after), "size": _size(sum(after.values()))},
+        {"files": "deleted", "count": len(gone), "size": size(sum(gone))},
+        {"files": "kept", "count": len(after), "size": size(sum(after.values()))},
     ]
     kept = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
     return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{kept}")
@@ -198,16 +195,6 @@ def _relative(directory: Path, path: Path) -> str:
     return str(path)
 
 
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = -1.0
-    if not 0 <= days < 1e6:
-        raise InvalidArgumentsError(f"--days takes a number of days, not {text or 'nothing'}.")
-    return days
-
-
 def _spilled(folder: Path) -> dict[str, int]:
     """The spill files and their sizes in bytes."""
     found: dict[str, int] = {}
@@ -217,14 +204,6 @@ def _spilled(folder: Path) -> dict[str, int]:
                 with contextlib.suppress(OSError):
                     found[entry.name] = entry.stat(follow_symlinks=False).st_size
     return found
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GB"
 
 
 def _counted(count: int, noun: str) -> str:

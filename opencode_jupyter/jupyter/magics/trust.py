@@ -72,16 +72,18 @@ def trust(line: CommandLine) -> Table:
         title = f"{_counted(len(rows))} your trust." if rows else ""
         return CodeTable(rows, _COLUMNS, title=title, notes=HOW, empty="Nothing here needs your trust.")
     else:
-        chosen = [_one(word, waiting, notebook) for word in words]
+        chosen = [_subject_named(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
     notebook.on_engine(partial(take_up, notebook.workspace))
     prepare_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
-    places = {
-        place for one in chosen for place in (one.name, one.shown.get("label"), f"mcp: {one.shown.get('server')}")
+    sources = {
+        source
+        for subject in chosen
+        for source in (subject.name, subject.shown.get("label"), f"mcp: {subject.shown.get('server')}")
     }
-    missing = [one for one in notebook.workspace.registry.unavailable() if one.source in places]
-    notes = [f"{one.id} of {one.source}: {one.reason}" for one in missing]
+    missing = [tool for tool in notebook.workspace.registry.unavailable() if tool.source in sources]
+    notes = [f"{tool.id} of {tool.source}: {tool.reason}" for tool in missing]
     return CodeTable(rows, _COLUMNS, title="Trusted as it is now:", notes=notes, empty="Nothing here needs your trust.")
 
 
@@ -104,14 +106,14 @@ def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
     }
 
 
-def _one(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
+def _subject_named(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
     """The one thing that a word means: its whole name, a path from here, a tool that it gives, a file's name."""
     for fits in (_is_name, _gives, _is_file):
-        found = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            names = ", ".join(subject.name for subject in found)
+        matches = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(subject.name for subject in matches)
             raise InvalidArgumentsError(f"{word} matches {names}; give the path.")
     names = ", ".join(str(subject.shown.get("label") or subject.name) for subject in waiting) or "nothing"
     raise InvalidArgumentsError(f"{word} {otherwise or 'does not need your trust'}. Choose from: {names}.")
@@ -146,16 +148,16 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     trusted = [
         Subject(kind, name, "", {"label": label_of(Path(name), workspace)}) for kind, name in workspace.trust.entries()
     ]
-    gone = []
+    revoked = []
     for word in words:
         tool = workspace.registry.get(word)
-        meant = word if tool is None or tool.builtin else tool.source
-        gone.append(_one(meant, trusted, notebook, "is not trusted"))
-    for subject in gone:
+        name = word if tool is None or tool.builtin else tool.source
+        revoked.append(_subject_named(name, trusted, notebook, "is not trusted"))
+    for subject in revoked:
         workspace.trust.revoke(subject)
     notebook.on_engine(partial(take_up, workspace))
     prepare_all(notebook)
-    rows = [{"trust": subject.name, "kind": subject.kind} for subject in gone]
+    rows = [{"trust": subject.name, "kind": subject.kind} for subject in revoked]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")
 
 

@@ -79,28 +79,28 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
     if at is None:
         return _NOTHING
     word, start, end = words[at]
-    place = {"found": True, "start": begin + start, "end": begin + end}
+    position_of_word = {"found": True, "start": begin + start, "end": begin + end}
     named = tool_at([text for text, _, _ in words])
     if word.startswith("-") and (named is None or at < named):
-        return {**place, **_option(TOOL_OPTIONS, word)} if word in TOOL_OPTIONS.by_name else _NOTHING
+        return {**position_of_word, **_option(TOOL_OPTIONS, word)} if word in TOOL_OPTIONS.by_name else _NOTHING
     if named is None or at < named:
         return _NOTHING
     name = correct_name(registry, words[named][0].rstrip("?"))
     tool = registry.get(name)
     if tool is None:
         reason = registry.why_not(name)[:DESCRIPTION] if at == named else ""
-        return {**place, "kind": "tool", "name": name, "description": reason} if reason else _NOTHING
+        return {**position_of_word, "kind": "tool", "name": name, "description": reason} if reason else _NOTHING
     spec = spec_of(tool, registry)
     if at == named:
         names = " ".join(f.name if f.required else f"[{f.name}]" for f in spec.positional)
         from .help import source_of
 
         about = {"kind": "tool", "name": tool.id, "description": _tool_described(spec)}
-        return {**place, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
+        return {**position_of_word, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
     if word in TOOL_OPTIONS.by_name:
-        return {**place, **_option(TOOL_OPTIONS, word)}
+        return {**position_of_word, **_option(TOOL_OPTIONS, word)}
     field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
-    return {**place, "kind": "parameter", **_described(field)} if field is not None else _NOTHING
+    return {**position_of_word, "kind": "parameter", **_described(field)} if field is not None else _NOTHING
 
 
 def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict[str, Any]:

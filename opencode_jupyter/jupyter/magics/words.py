@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.errors import InvalidArgumentsError
@@ -91,12 +92,12 @@ def next_word(line: str, position: int = 0) -> Word | None:
 
 def words(line: str, position: int = 0) -> list[Word]:
     """All words from `position` on; see `next_word`."""
-    found = []
+    line_words = []
     word = next_word(line, position)
     while word is not None:
-        found.append(word)
+        line_words.append(word)
         word = next_word(line, word.end)
-    return found
+    return line_words
 
 
 def skip_blanks(line: str, position: int) -> int:
@@ -160,11 +161,11 @@ def _end_of_quote(line: str, position: int, *, python: bool = False) -> int:
     """Just behind the quote that closes the one at `position`. Single quotes know escapes in Python only."""
     mark = line[position]
     stop = re.compile(rf"\\|{mark}" if mark == '"' or python else mark)
-    found = stop.search(line, position + 1)
-    while found is not None:
-        if found.group() == mark:
-            return found.end()
-        found = stop.search(line, found.end() + 1)
+    match = stop.search(line, position + 1)
+    while match is not None:
+        if match.group() == mark:
+            return match.end()
+        match = stop.search(line, match.end() + 1)
     raise line_error(f"Unclosed quote: this {mark} has no partner.", line, position)
 
 
@@ -192,19 +193,19 @@ def _decode(line: str, position: int, end: int | None = None) -> tuple[Any, int]
         value, stop = json.JSONDecoder(strict=False).raw_decode(line[:end], position)
     except json.JSONDecodeError as error:
         text = line[:end]
-        place = min(error.pos, len(text))
-        unclosed = place >= len(text.rstrip()) or "Unterminated" in error.msg
-        said = "Unclosed JSON" if unclosed else f"This is not JSON: {error.msg}"
-        raise line_error(said + _advice(text[place:]), line, place) from error
+        at = min(error.pos, len(text))
+        unclosed = at >= len(text.rstrip()) or "Unterminated" in error.msg
+        problem = "Unclosed JSON" if unclosed else f"This is not JSON: {error.msg}"
+        raise line_error(problem + _advice(text[at:]), line, at) from error
     except RecursionError:
         raise line_error("This JSON is nested too deeply.", line, position) from None
     return value, stop
 
 
 def _advice(rest: str) -> str:
-    for python, wanted in (("True", "true"), ("False", "false"), ("None", "null"), ("'", 'double quotes (")')):
+    for python, json_text in (("True", "true"), ("False", "false"), ("None", "null"), ("'", 'double quotes (")')):
         if rest.startswith(python):
-            return f". Write {wanted} in JSON, not {python}."
+            return f". Write {json_text} in JSON, not {python}."
     return "."
 
 
@@ -214,6 +215,11 @@ _LITERAL = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_body"})
 """Where a shell fills in nothing; here documents count too, as a `%%tool` cell's text."""
 _UNQUOTABLE = frozenset({"expansion", "arithmetic_expansion", "subscript"})
 """Where quotes do not make a text one harmless word."""
+
+
+def _evaluated(expression: str, user_ns: Mapping[str, Any]) -> Any:
+    """The value of an expression that the user typed in a cell of their own: the same as in Python's f-strings."""
+    return eval(expression, dict(user_ns))  # noqa: S307
 
 
 def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
@@ -228,14 +234,12 @@ def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
         InvalidArgumentsError: it is no f-string, or what it names can't be had.
     """
     try:
-        tree = ast.parse(word.raw, mode="eval")
-        if isinstance(tree.body, ast.JoinedStr):
-            # It is the user's own expression, typed in the user's own cell: the same as an f-string in Python.
-            return str(eval(compile(tree, "<%tool>", "eval"), dict(user_ns)))  # noqa: S307
-        said = "it is not one f-string"
+        if isinstance(ast.parse(word.raw, mode="eval").body, ast.JoinedStr):
+            return str(_evaluated(word.raw, user_ns))
+        problem = "it is not one f-string"
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-    raise line_error(f"This f-string cannot be evaluated ({said}).", line, word.start)
+        problem = f"{type(error).__name__}: {error}"
+    raise line_error(f"This f-string cannot be evaluated ({problem}).", line, word.start)
 
 
 def fill(text: str, user_ns: Mapping[str, Any]) -> str:
@@ -248,12 +252,8 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
         return text
 
     def value(match: re.Match[str]) -> str:
-        expression = match["expression"]
-        if match["head"] not in user_ns:
-            return match.group()
         try:
-            # A name the user has, in the user's own cell: the same as in an f-string.
-            return str(eval(expression, dict(user_ns)))  # noqa: S307
+            return str(_evaluated(match["expression"], user_ns)) if match["head"] in user_ns else match.group()
         except Exception:
             return match.group()
 
@@ -267,8 +267,7 @@ def calculate(expression: str, key: str, line: str, position: int, user_ns: Mapp
         InvalidArgumentsError: it cannot be evaluated; the message names the f-string that does the same.
     """
     try:
-        # It is the user's own expression, typed in the user's own cell: the same as an f-string in Python.
-        return str(eval(expression.strip(), dict(user_ns)))  # noqa: S307
+        return str(_evaluated(expression.strip(), user_ns))
     except Exception as error:
         message = f"{{{expression}}} cannot be evaluated ({type(error).__name__}: {error})."
     raise line_error(f'{message} As an f-string: {key}=f"{{{expression}}}"', line, position)
@@ -345,8 +344,7 @@ def _in_command(match: re.Match[str], context: str, user_ns: Mapping[str, Any]) 
     if pairs % 2 == 0:
         return f"{head}{expression}{match['raw'] or ''}{tail}"
     try:
-        # A name the user has, in the user's own cell: the same as in an f-string.
-        value = eval(expression, dict(user_ns))  # noqa: S307
+        value = _evaluated(expression, user_ns)
     except Exception as error:
         raise InvalidArgumentsError(
             f"{{{expression}}} cannot be filled in ({type(error).__name__}: {error}). "
@@ -370,17 +368,13 @@ def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
     """The value of ``name:={variable}``, as it is.
 
     Raises:
-        InvalidArgumentsError: there is no such variable, or the attribute or item is not there.
+        InvalidArgumentsError: there is no such variable, attribute or item.
     """
-    name = word.text.partition(".")[0].partition("[")[0]
-    if name not in user_ns:
-        hint = did_you_mean(name, [known for known in user_ns if not known.startswith("_")])
-        raise line_error(
-            f"There is no variable {name}.{hint} (JSON needs double quotes around names.)", line, word.start
-        )
     try:
-        # A name the user has, in the user's own cell: the same as in an f-string.
-        return eval(word.text, dict(user_ns))  # noqa: S307
+        _check_variable(re.split(r"[.\[]", word.text)[0], user_ns)
+        return _evaluated(word.text, user_ns)
+    except InvalidArgumentsError as error:
+        raise line_error(f"{error} (JSON needs double quotes around names.)", line, word.start) from None
     except Exception as error:
         raise line_error(f"{word.text} cannot be read ({type(error).__name__}: {error}).", line, word.start) from error
 
@@ -391,16 +385,18 @@ def lookup(option: str, source: str, user_ns: Mapping[str, Any]) -> Any:
     Raises:
         InvalidArgumentsError: there is no such variable or attribute.
     """
-    name, *attributes = source.split(".")
+    try:
+        name, *attributes = source.split(".")
+        _check_variable(name, user_ns)
+        return reduce(getattr, attributes, user_ns[name])
+    except (InvalidArgumentsError, AttributeError) as error:
+        raise InvalidArgumentsError(f"{option} {source}: {error}") from None
+
+
+def _check_variable(name: str, user_ns: Mapping[str, Any]) -> None:
     if name not in user_ns:
         hint = did_you_mean(name, [known for known in user_ns if not known.startswith("_")])
-        raise InvalidArgumentsError(f"{option} {source}: there is no variable {name}.{hint}")
-    value = user_ns[name]
-    for attribute in attributes:
-        if not hasattr(value, attribute):
-            raise InvalidArgumentsError(f"{option} {source}: {type(value).__name__} has no attribute {attribute}")
-        value = getattr(value, attribute)
-    return value
+        raise InvalidArgumentsError(f"There is no variable {name}.{hint}")
 
 
 def mapping_of(source: str, value: Any) -> Mapping[Any, Any]:
