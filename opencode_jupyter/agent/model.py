@@ -90,6 +90,7 @@ class Request:
         options: passed to the provider as they are (an agent's ``options``).
         session: the session's id, for caches on the provider's side and for recordings.
         agent: the name of the agent that asks (``build``, ``explore``, ``compaction``, ``title``).
+        directory: the folder that the session works in; "" if there is none.
     """
 
     system: Sequence[str] = ()
@@ -102,6 +103,7 @@ class Request:
     options: dict[str, Any] = field(default_factory=dict)
     session: str = ""
     agent: str = ""
+    directory: str = ""
 
 
 class Model(Protocol):

@@ -23,21 +23,25 @@ class Talk:
         agent: str = "build",
         session: str = "ses_1",
         tools: Sequence[str] = (),
-        system: Sequence[str] = (),
+        directory: str = "",
     ) -> None:
         self.model = model
         self.answer = answer
         self.agent = agent
         self.session = session
         self.tools = [ToolSpec(name, f"The tool {name}", {"type": "object"}) for name in tools]
-        self.system = tuple(system)
+        self.directory = directory
         self.turns: list[Turn] = []
         self.all: list[events.Event] = []
         self.finishes: list[events.Finish] = []
 
     def request(self) -> Request:
         return Request(
-            system=self.system, turns=list(self.turns), tools=self.tools, session=self.session, agent=self.agent
+            turns=list(self.turns),
+            tools=self.tools,
+            session=self.session,
+            agent=self.agent,
+            directory=self.directory,
         )
 
     def say(self, prompt: str) -> None:

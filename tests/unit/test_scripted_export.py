@@ -112,12 +112,11 @@ def test_what_a_session_looks_like_as_a_script() -> None:
 @pytest.mark.anyio
 async def test_it_plays_again() -> None:
     model = ScriptedModel(script_of_text("speed: 0\n" + script_of(LESSON), "lesson"))
-    system = ["- Working folder: /work/lesson (not under git); relative paths start there"]
 
     def given(tool: str, arguments: str) -> Any:
         return {"read": "three" if "a.txt" in arguments else None, "edit": ValueError("oldString not found")}[tool]
 
-    talk = Talk(model, given, system=system)
+    talk = Talk(model, given, directory="/work/lesson")
     heard = await talk.prompt("Mend a.txt")
     assert heard[:3] == [("reasoning", "Hm."), ("text", "I look at {{it}}."), ("call", "read", heard[2][2])]
     assert json.loads(heard[2][2]) == {"filePath": "/work/lesson/a.txt"}

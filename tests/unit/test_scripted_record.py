@@ -65,12 +65,14 @@ def answer(tool: str, arguments: Any) -> Any:
 
 async def play(model: Any, tmp_path: Path) -> tuple[list[Any], list[Finish]]:
     """The whole lesson: two prompts, a sub-agent, twice the same words."""
-    system = [f"Where you are:\n- Working folder: {tmp_path} (not under git); relative paths start there"]
-    talk = Talk(model, answer, system=system, session="ses_main")
+    directory = str(tmp_path)
+    talk = Talk(model, answer, directory=directory, session="ses_main")
     heard: list[Any] = [await talk.prompt("Do one")]
     talk.say("Now two")
     await talk.step()
-    heard.append(await Talk(model, answer, system=system, session="ses_child", agent="explore").prompt("look around"))
+    heard.append(
+        await Talk(model, answer, directory=directory, session="ses_child", agent="explore").prompt("look around")
+    )
     heard.append(said(await talk.step()))
     heard += [await talk.prompt("again"), await talk.prompt("again")]
     return heard, talk.finishes

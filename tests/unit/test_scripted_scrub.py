@@ -177,7 +177,7 @@ async def test_a_recording_holds_no_secret_and_plays_elsewhere(tmp_path: Path, m
         def answer(tool: str, arguments: str) -> str:
             return f"{place}/a.txt of johanna holds very-own-key-form and password='hunter22'"
 
-        return Talk(model, answer, system=[f"- Working folder: {place} (not under git); relative paths start there"])
+        return Talk(model, answer, directory=str(place))
 
     path = tmp_path / "lesson.yaml"
     await talk_in(first, Recorder(inner, path)).prompt(f"Take very-own-key-form in {first}")

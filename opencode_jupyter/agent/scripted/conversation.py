@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,6 @@ _OUTCOMES = (
     (str(ToolAbortedError()), "stopped"),
     ("[Tool execution was interrupted]", "stopped"),
 )
-_DIRECTORY = re.compile(
-    r"^[-\s]*Working (?:directory|folder): *(\S.*?)(?: \((?:a git repository|not under git).*)?$", re.MULTILINE
-)
-"""As in the system prompt's paragraph on the environment (`agent.prompt.environment`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +101,9 @@ class ScriptConversation:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.agent: str = getattr(request, "agent", "") or str(request.options.get("agent") or "")
+        self.agent: str = request.agent
         self.session = request.session
+        self.directory = request.directory or str(Path.cwd())
         self.tools = tuple(spec.name for spec in request.tools)
         self.prompts: list[AnsweredPrompt] = []
         self.call_ids: set[str] = set()
@@ -152,12 +148,6 @@ class ScriptConversation:
     def prompt(self) -> AnsweredPrompt | None:
         """The last prompt, which is to be answered."""
         return self.prompts[-1] if self.prompts else None
-
-    @cached_property
-    def directory(self) -> Path:
-        """The session's folder according to the system prompt; else this process's."""
-        matches = (_DIRECTORY.search(paragraph) for paragraph in self.request.system)
-        return next((Path(match[1]) for match in matches if match), None) or Path.cwd()
 
 
 def _outcome(piece: ResultPiece) -> str:

@@ -117,7 +117,7 @@ class ScriptedModel:
         """Do nothing: a script holds nothing open."""
 
     def _next(self, script: AnyScript, conversation: ScriptConversation) -> Chosen:
-        plain = _plain(str(conversation.directory))
+        plain = _plain(conversation.directory)
         answer = _answer_without_script(conversation)
         if answer is not None and not script.answers(conversation, plain):
             return Chosen(answer)
@@ -139,7 +139,7 @@ class ScriptedModel:
         if chosen.prompt_differs and not prompt.steps:
             differing.append(Difference("prompt", chosen.place))
         if chosen.before is not None and chosen.before.results is not None:
-            differing += differences(chosen.before, prompt.steps[-1].results, _plain(str(conversation.directory)))
+            differing += differences(chosen.before, prompt.steps[-1].results, _plain(conversation.directory))
         if differing and script.strict:
             raise script_error(script.name, "the replay does not fit: " + "\n".join(map(str, differing)))
         for difference in differing:

@@ -90,10 +90,7 @@ def results_data(results: Iterable[CallResult], scrubber: Scrubber) -> list[Data
 def script_text(head: Mapping[str, Any], prompts: Sequence[Data], agents: Mapping[str, Sequence[Data]]) -> str:
     """The text of a recording.
 
-    Args:
-        head: keys beside prompts: and agents:.
-        prompts: the entries of ``prompts:``; those without turns are left out.
-        agents: the same for each agent.
+    Entries without turns are left out.
     """
     bodies = {name: {"prompts": [entry for entry in entries if entry["turns"]]} for name, entries in agents.items()}
     data = {**head, "prompts": [entry for entry in prompts if entry["turns"]], "agents": bodies}

@@ -120,11 +120,7 @@ class Recorder:
 class Recording:
     """The contents of a recording's file.
 
-    Args:
-        path: the file; an existing one is continued.
-        session: the session to record.
-        overwrite: start anew.
-        secrets: texts to remove.
+    An existing file is continued, unless it is to be overwritten.
 
     Attributes:
         head: ``recording:`` of the script. Its session and agent are those of the first request.
@@ -178,7 +174,7 @@ class Recording:
 
     def scrubber(self, conversation: ScriptConversation) -> Scrubber:
         """Removes secrets and folders from this session's texts."""
-        directory = str(conversation.directory)
+        directory = conversation.directory
         if self._scrubber is None or self._scrubber.directory != directory:
             self._scrubber = Scrubber(self.secrets, directory)
         return self._scrubber

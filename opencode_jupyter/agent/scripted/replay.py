@@ -87,10 +87,7 @@ def fingerprint(text: str) -> str:
 def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str], str]) -> list[Difference]:
     """What differs in the results of a turn's calls.
 
-    Args:
-        turn: the turn, as the script has it.
-        results: what came back now.
-        plain: takes out of a text what depends on the machine and its user, as the recorder did.
+    `plain` removes from a text what depends on the machine and its user, as the recorder did.
     """
     recorded = turn.results
     if recorded is None:

@@ -324,10 +324,6 @@ def _results(prompt: AnsweredPrompt) -> str:
 class Script:
     """A script in YAML.
 
-    Args:
-        document: its values.
-        path: its file.
-
     Raises:
         ModelError: kind ``script``: the mistakes in it, each with its place.
     """
@@ -369,13 +365,9 @@ class Script:
                 )
                 raise script_error(self.name, problem)
 
-    def has_agent(self, agent: str) -> bool:
-        """Whether it has turns for this agent alone."""
-        return agent in self._form.agents
-
     def answers(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> bool:
         """Whether it has turns of its own for a request to title or summarise the conversation."""
-        chosen = self.choose(conversation, plain) if self.has_agent(conversation.agent) else None
+        chosen = self.choose(conversation, plain) if conversation.agent in self._form.agents else None
         return chosen is not None and not chosen[1]
 
     def choose(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:

@@ -129,11 +129,7 @@ class Secrets:
 class Scrubber:
     """Secrets, folders and the user's name of one session.
 
-    Args:
-        secrets: those met so far.
-        directory: where the session works.
-        home: the home folder; this user's if left out.
-        user: their name; this user's if left out.
+    `home` and `user` are this user's if left out.
     """
 
     def __init__(

@@ -104,7 +104,10 @@ def _turn(message: Message, scrubber: Scrubber) -> Data | None:
         return None
     finish: Any = info.get("finish")
     reason: FinishReason | None = finish if finish in FINISHES else None
-    turn = turn_data(parts, scrubber, usage=_usage(info), finish=None if error else reason, error=error)
+    usage = Usage.from_wire(info.get("tokens"))
+    turn = turn_data(
+        parts, scrubber, usage=usage if usage.whole else None, finish=None if error else reason, error=error
+    )
     results = [_result(part) for part in message.calls]
     return turn | ({"results": results_data(results, scrubber)} if results else {})
 
@@ -126,20 +129,6 @@ def _result(part: ToolPart) -> CallResult:
     if isinstance(state, Completed):
         return CallResult(part.tool, state.output, "completed")
     return CallResult(part.tool, state.error if isinstance(state, Failed) else "", "failed")
-
-
-def _usage(info: dict[str, Any]) -> Usage | None:
-    tokens = info.get("tokens") or {}
-    cache = tokens.get("cache") or {}
-    usage = Usage(
-        tokens.get("input") or 0,
-        tokens.get("output") or 0,
-        tokens.get("reasoning") or 0,
-        cache.get("read") or 0,
-        cache.get("write") or 0,
-        tokens.get("total"),
-    )
-    return usage if usage.whole else None
 
 
 def _error(wire: dict[str, Any]) -> ModelError:

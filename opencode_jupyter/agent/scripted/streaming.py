@@ -86,10 +86,7 @@ def argument_text(call: Call) -> str:
 def call_ids(calls: tuple[Call, ...], used: Collection[str], turn: int) -> list[str]:
     """An id for each call, new to the conversation: its own if possible, else a generated one.
 
-    Args:
-        calls: of one turn.
-        used: ids that the conversation has.
-        turn: number of the model's turn in the conversation, from 1.
+    `used` are ids that the conversation has; `turn` is the model's turn in it, from 1.
     """
     taken = set(used)
     ids = []
@@ -138,12 +135,7 @@ async def stream(
 ) -> AsyncGenerator[Event, None]:
     """Stream a turn.
 
-    Args:
-        turn: with its templates filled in.
-        ids: one for each call.
-        seconds: between two pieces; 0 for no delay at all.
-        usage: of the last event.
-        metadata: of the last event.
+    `seconds` pass between two pieces; 0 is no delay. Usage and metadata go into the last event.
 
     Raises:
         ModelError: the turn fails.

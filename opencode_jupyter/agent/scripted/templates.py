@@ -44,7 +44,7 @@ def template_values(conversation: ScriptConversation) -> dict[str, str]:
         "prompt.number": str(prompt.number if prompt else 0),
         "agent": conversation.agent,
         "session": conversation.session,
-        "directory": str(conversation.directory),
+        "directory": conversation.directory,
         "home": home_folder(),
         "user": user_name(),
         "tools": ", ".join(conversation.tools),
