@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 async def complete(workspace: ToolHost, model: str, request: CompletionRequest) -> Completion:
     """Ask a model of a workspace; see `core.completer.Completer`."""
     resolved = await resolve(workspace, model)
-    turns = [
-        Turn(
-            role, tuple(MediaPiece(one.mime, one.data) if isinstance(one, Media) else TextPiece(one) for one in pieces)
-        )
-        for role, pieces in request.messages
-    ]
+    turns = [Turn(role, tuple(map(_piece, pieces))) for role, pieces in request.messages]
     wire = Request(
         system=(request.system,) if request.system else (),
         turns=turns,

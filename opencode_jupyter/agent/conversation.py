@@ -21,9 +21,7 @@ DELTA = "message.part.delta"
 class Conversation:
     """Writes a session's messages.
 
-    Args:
-        workspace: whose store and bus are told.
-        session: whose messages they are; its ``messages`` list is changed in place.
+    The session's ``messages`` list is changed in place.
     """
 
     def __init__(self, workspace: ToolHost, session: Session) -> None:

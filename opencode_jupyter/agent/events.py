@@ -122,6 +122,15 @@ class Usage:
             self.whole + other.whole,
         )
 
+    @classmethod
+    def from_wire(cls, tokens: Any) -> Usage:
+        """Read OpenCode's ``tokens``; what is missing counts as 0."""
+        tokens = tokens or {}
+        cache = tokens.get("cache") or {}
+        counts = {key: tokens.get(key) or 0 for key in ("input", "output", "reasoning")}
+        cached = {"cache_read": cache.get("read") or 0, "cache_write": cache.get("write") or 0}
+        return cls(**counts, **cached, total=tokens.get("total"))
+
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's ``tokens``."""
         wire: dict[str, Any] = {} if self.total is None else {"total": self.total}

@@ -1,16 +1,18 @@
-"""Runs the loop of a prompt once, on the workspace's event loop, and stops it."""
+"""Runs the loop of a prompt once, on the workspace's event loop; stops it, and yields its events."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.outcome import why_cancelled
-from ..core.threads import call_on_loop, is_current, run_at_home
+from ..core.threads import call_on_loop, call_soon, is_current, run_at_home
 
 if TYPE_CHECKING:
     from .answer import Answer
@@ -29,11 +31,7 @@ STOPPED = {
 
 
 class Execution:
-    """The work on one run, from its start to its end.
-
-    Args:
-        run: whose status, answer and error this sets.
-    """
+    """The work on one run, from its start to its end."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -132,3 +130,43 @@ class Execution:
                 call.abort(self._run.reason or "stopped")
         if self._scope is not None:
             self._scope.cancel()
+
+
+async def watch(run: Run) -> AsyncGenerator[dict[str, Any], None]:
+    """Begin a run and yield its events, ``{"type", "properties"}`` in OpenCode's names, until it is over.
+
+    Those of its child sessions are among them. What ended the run is raised when the run itself is awaited, not here.
+    Leaving the loop early stops the run.
+    """
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+    sessions: set[str] = set()
+
+    def handle_event(event: dict[str, Any]) -> None:
+        if _belongs_to_run(run, event, sessions):
+            call_soon(loop, queue.put_nowait, event)
+
+    unsubscribe = run.workspace.bus.subscribe("*", handle_event)
+    work = asyncio.ensure_future(run.execution.wait())
+    work.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+    finally:
+        unsubscribe()
+        if not work.done():
+            run.abort("stopped")
+        with contextlib.suppress(BaseException):
+            await work
+
+
+def _belongs_to_run(run: Run, event: dict[str, Any], sessions: set[str]) -> bool:
+    properties = event["properties"]
+    info = properties.get("info") or {}
+    id = properties.get("sessionID") or (properties.get("part") or {}).get("sessionID") or info.get("sessionID")
+    if id is None and event["type"].startswith("session."):
+        id = info.get("id")
+        if info.get("parentID") in sessions:
+            sessions.add(str(id))
+    sessions.add(run.session.id)
+    return id is not None and id in sessions

@@ -24,11 +24,8 @@ _INHERITED = ("directory", "path", "projectID", "agent", "model", "permission", 
 async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int | Message | None = None) -> AgentSession:
     """A new session with copies of a session's messages, stored. Files are not touched.
 
-    Args:
-        workspace: whose session.
-        session: the session, or its id.
-        at: the first message that is not copied: its id, the message itself, or its place (0 is the first, -1 the
-            last); None copies all.
+    `at` is the first message that is not copied: the message itself, its id or its index (-1 is the last); None copies
+    all.
 
     Raises:
         UnknownSessionError: there is no such session.

@@ -145,6 +145,7 @@ class _Loop:
             options=agent.options,
             session=run.session.id,
             agent=agent.name,
+            directory=str(run.workspace.directory),
         )
 
     def _open_message(self) -> Message:
@@ -220,10 +221,8 @@ class _Loop:
         last = next((m for m in reversed(run.session.messages) if m.role == "assistant"), None)
         if last is None or last.info.get("summary") or not last.info.get("finish"):
             return
-        tokens = last.info.get("tokens") or {}
-        cache = tokens.get("cache") or {}
-        parts = (*(tokens.get(name, 0) for name in ("input", "output", "reasoning")), *cache.values())
-        if overflows(Usage(total=tokens.get("total") or sum(parts)), run.model.info, run.workspace.config.data):
+        used = Usage.from_wire(last.info.get("tokens"))
+        if overflows(used, run.model.info, run.workspace.config.data):
             await self._compact()
 
     async def _compact(self) -> None:

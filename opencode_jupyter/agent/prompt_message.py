@@ -28,9 +28,7 @@ _MENTION = re.compile(r"(?<![\w@./`])@([A-Za-z][\w./-]*)")
 def prompt_message(run: Run, agent_key: str) -> Message:
     """The message that a run begins with.
 
-    Args:
-        run: with its session, agent and model.
-        agent_key: the key of its agent; the name that is shown may be another.
+    `agent_key` is the key of the run's agent; the name that is shown may be another.
 
     Raises:
         InvalidArgumentsError: one of its files cannot be sent.

@@ -30,9 +30,7 @@ TRIES_WITHOUT_WORD = {"network": 3, "timeout": 3}
 def wait_before(error: ModelError, attempt: int) -> float | None:
     """Seconds to wait before a model is asked again; None if it should not be.
 
-    Args:
-        error: what went wrong.
-        attempt: how many times it was asked, this time included.
+    `attempt` counts how many times it was asked, this time included.
     """
     if not error.retryable or attempt >= TRIES_WITHOUT_WORD.get(error.kind, TRIES):
         return None

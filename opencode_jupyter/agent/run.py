@@ -15,10 +15,9 @@ from ..core.permission.modes import rules_of
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
-from .execution import Execution
+from .execution import Execution, watch
 from .model import Model
 from .prompt_options import PromptOptions
-from .run_events import watch
 from .sessions import AgentSession
 from .transcript import Transcript
 

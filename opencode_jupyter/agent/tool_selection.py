@@ -62,15 +62,7 @@ class ToolSelector:
         switches: Mapping[str, bool] | None = None,
         extra: Iterable[tuple[Tool, Bound]] = (),
     ) -> AvailableTools:
-        """The tools for the next request.
-
-        Args:
-            info: the model.
-            agent: whose tools they are.
-            rules: what its calls are judged by; a tool that they deny altogether is left out.
-            switches: tools that the prompt turned off (or on: then the others stay as they are).
-            extra: tools of this run alone.
-        """
+        """The tools for the next request: none that the rules deny altogether or that the prompt turned off."""
         registry = self._workspace.registry
         bound = await registry.tools({"providerID": info.provider, "modelID": info.api_id or info.model}, agent)
         hidden = disabled([offer.id for offer in bound], rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.messages import Message
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 def count(run: Run, message: Message, info: ModelInfo, usage: Usage) -> float:
     """Add a request's tokens and price.
 
-    Args:
-        run: whose request it was.
-        message: what came of it.
-        info: the model that was asked.
-        usage: its tokens.
-
     Returns:
         What it cost, in US dollars; 0 if the model's prices are not known.
     """
@@ -31,16 +26,6 @@ def count(run: Run, message: Message, info: ModelInfo, usage: Usage) -> float:
     message.info["tokens"] = usage.to_wire()
     message.info["cost"] = message.info.get("cost", 0) + cost
     extra = run.session.extra
-    before = extra.get("tokens") or {}
-    cache = before.get("cache") or {}
     extra["cost"] = extra.get("cost", 0) + cost
-    extra["tokens"] = {
-        "input": before.get("input", 0) + usage.input,
-        "output": before.get("output", 0) + usage.output,
-        "reasoning": before.get("reasoning", 0) + usage.reasoning,
-        "cache": {
-            "read": cache.get("read", 0) + usage.cache_read,
-            "write": cache.get("write", 0) + usage.cache_write,
-        },
-    }
+    extra["tokens"] = replace(Usage.from_wire(extra.get("tokens")) + usage, total=None).to_wire()
     return cost

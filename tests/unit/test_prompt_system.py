@@ -11,7 +11,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.model import ModelInfo, ToolSpec
 from opencode_jupyter.agent.prompt import reminders, system_prompt
-from opencode_jupyter.agent.prompt.environment import environment
+from opencode_jupyter.agent.prompt.system import environment
 from opencode_jupyter.core.permission.modes import set_mode
 
 INFO = ModelInfo("openai", "gpt-5", name="GPT-5")

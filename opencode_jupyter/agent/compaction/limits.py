@@ -32,10 +32,7 @@ def usable(info: ModelInfo, config: Mapping[str, Any]) -> int:
 def overflows(usage: Usage, info: ModelInfo, config: Mapping[str, Any]) -> bool:
     """Return whether a conversation should be summarised before it goes on.
 
-    Args:
-        usage: of its last request.
-        info: the model.
-        config: the merged configuration; ``compaction.auto: false`` switches this off.
+    ``compaction.auto: false`` of the configuration switches this off.
     """
     if info.context <= 0 or _section(config).get("auto") is False:
         return False

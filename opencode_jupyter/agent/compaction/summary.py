@@ -13,7 +13,7 @@ from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
 from ...core.state import ToolPart, now_ms
 from ..errors import ModelError
-from ..events import Finish
+from ..events import Finish, Usage
 from ..history import after_summary
 from ..model import Model, ModelInfo
 from ..usage import count
@@ -60,10 +60,8 @@ UNSUMMARISED = (
 async def compact(run: Run, *, auto: bool) -> None:
     """Summarise a run's conversation, so that it goes on from the summary.
 
-    Args:
-        run: whose.
-        auto: nobody asked for it: a message follows that tells the model to go on. If the user's last message has no
-            answer yet, it is said again instead.
+    With `auto` nobody asked for it: a message follows that tells the model to go on. If the user's last message has no
+    answer yet, it is said again instead.
 
     Raises:
         ModelError: there is no summary, and the session is as it was. Kind ``overflow`` if none could help.
@@ -138,9 +136,8 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
         raise _overflow_error(run.model.info)
     if len(since) != 1:
         return False
-    tokens: dict[str, Any] = since[0].info.get("tokens") or {}
-    cache = tokens.get("cache") or {}
-    sent = tokens.get("input", 0) + cache.get("read", 0) + cache.get("write", 0)
+    usage = Usage.from_wire(since[0].info.get("tokens"))
+    sent = usage.input + usage.cache_read + usage.cache_write
     limit = usable(run.model.info, run.workspace.config.data)
     if not limit or sent <= limit:
         return False

@@ -29,11 +29,7 @@ log = logging.getLogger(__name__)
 class Summariser:
     """Asks one model for the summary of one conversation.
 
-    Args:
-        run: whose conversation; told of what happens.
-        model: who is asked.
-        agent: as whom; None if that agent is switched off.
-        message: where the summary is to stand.
+    `agent` is None if the agent for summaries is switched off; the summary goes into `message`.
     """
 
     def __init__(self, run: Run, model: Model, agent: Agent | None, message: Message) -> None:
@@ -76,6 +72,7 @@ class Summariser:
             options=agent.options if agent is not None else {},
             session=self._run.session.id,
             agent="compaction",
+            directory=str(self._run.workspace.directory),
         )
 
     async def _ask_with_retries(self, request: Request) -> events.Finish:

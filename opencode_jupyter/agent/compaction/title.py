@@ -34,11 +34,6 @@ async def title(workspace: ToolHost, session: Session, text: str) -> str:
 
     If the config names a ``small_model``, it is asked in the background, and its title takes this one's place when it
     comes, unless somebody has given the session another one meanwhile.
-
-    Args:
-        workspace: whose configuration counts.
-        session: the session.
-        text: the first prompt.
     """
     first = first_line(text)
     name = workspace.config.get("small_model")
@@ -112,6 +107,7 @@ class TitleWriter:
             options=agent.options,
             session=session.id,
             agent="title",
+            directory=str(self._workspace.directory),
         )
         async with aclosing(stream_masked(self._workspace, model, request)) as stream:
             return "".join([event.text async for event in stream if isinstance(event, TextDelta)])

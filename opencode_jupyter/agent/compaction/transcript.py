@@ -47,12 +47,7 @@ LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 
 def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
-    """The turns in words, the user's and the model's taking turns.
-
-    Args:
-        turns: the conversation, oldest first.
-        level: how much of it.
-    """
+    """The turns in words, the user's and the model's taking turns."""
     pinned = 2 if turns and _asks_for_summary(turns[0]) else 1
     first, rest = turns[:pinned], turns[pinned:]
     newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core import atomic
 from ...core.sessions import Session
+from ..events import Usage
 from .form import ASSISTANT, INFO, PARTS, STATES, USER
 from .reading import read, without_extra
 
@@ -117,11 +119,9 @@ def _session(info: Data, messages: list[Data]) -> Data:
 
 
 def _sum_of_tokens(messages: list[Data]) -> Data:
-    used = [_tokens(m["info"].get("tokens")) for m in messages if m["info"].get("role") == "assistant"]
-    return {
-        **{key: sum(tokens[key] for tokens in used) for key in ("input", "output", "reasoning")},
-        "cache": {key: sum(tokens["cache"][key] for tokens in used) for key in ("read", "write")},
-    }
+    answers = (message["info"] for message in messages if message["info"].get("role") == "assistant")
+    usage = sum((Usage.from_wire(info.get("tokens")) for info in answers), Usage())
+    return replace(usage, total=None).to_wire()
 
 
 def _tokens(tokens: Any) -> Data:

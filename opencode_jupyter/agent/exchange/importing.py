@@ -24,11 +24,7 @@ Data = dict[str, Any]
 
 
 class Renaming:
-    """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand.
-
-    Args:
-        session_id: the old id of the session.
-    """
+    """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand."""
 
     def __init__(self, session_id: str) -> None:
         self._new = {session_id: ids.create("session", descending=True)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.sessions import Session
+from ..events import Usage
 from .exporting import export, write_text
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _unfinished_info(info: Data) -> Data:
         **{key: value for key, value in info.items() if key not in later_keys},
         "time": {"created": info["time"]["created"]},
         "cost": 0,
-        "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+        "tokens": Usage().to_wire(),
     }
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
 from ...core.sessions import Session
+from ..events import Usage
 from .exporting import complete_session, write_text
 from .reading import EXTRA, read
 
@@ -84,9 +85,7 @@ class SessionTree:
 def spans_of(tree: SessionTree, *, content: bool = False) -> list[Span]:
     """The spans of a session and of those that it began, outer ones first.
 
-    Args:
-        tree: the session; parts may have what is under `EXTRA` (which call made which).
-        content: also what was said, called and answered. It may be personal, and large.
+    With `content` also what was said, called and answered; it may be personal, and large.
     """
     return _Tracer(_hex_id(tree.info["id"], 32), content).session(tree, "")
 
@@ -234,17 +233,13 @@ def _end_of_answer(message: Data) -> int:
 
 def _add_usage(span: Span, infos: list[Data]) -> None:
     """Tokens, as the conventions count them: what a cache held is part of the input, reasoning of the output."""
-    used = [info.get("tokens") or {} for info in infos]
-    caches = [tokens.get("cache") or {} for tokens in used]
-    read, written = (sum(cache.get(key) or 0 for cache in caches) for key in ("read", "write"))
-    span.attributes["gen_ai.usage.input_tokens"] = sum(tokens.get("input") or 0 for tokens in used) + read + written
-    span.attributes["gen_ai.usage.output_tokens"] = sum(
-        (tokens.get("output") or 0) + (tokens.get("reasoning") or 0) for tokens in used
-    )
-    if read:
-        span.attributes["gen_ai.usage.cache_read.input_tokens"] = read
-    if written:
-        span.attributes["gen_ai.usage.cache_creation.input_tokens"] = written
+    usage = sum((Usage.from_wire(info.get("tokens")) for info in infos), Usage())
+    span.attributes["gen_ai.usage.input_tokens"] = usage.input + usage.cache_read + usage.cache_write
+    span.attributes["gen_ai.usage.output_tokens"] = usage.output + usage.reasoning
+    if usage.cache_read:
+        span.attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cache_read
+    if usage.cache_write:
+        span.attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.cache_write
 
 
 def _message_content(message: Data) -> Data:
@@ -296,11 +291,7 @@ async def export_otlp(
 ) -> Path:
     """Write a session's spans as OTLP JSON, which OpenTelemetry's collectors read from files. Needs no extra.
 
-    Args:
-        workspace: whose session.
-        session: the session, or its id.
-        path: the file; one that is there is replaced as a whole.
-        content: also what was said, called and answered.
+    A file that is there is replaced as a whole. `content` is as in `spans_of`.
 
     Raises:
         UnknownSessionError: there is no such session.
@@ -315,11 +306,8 @@ async def send(
 ) -> int:
     """Give a session's spans to an exporter.
 
-    Args:
-        workspace: whose session.
-        session: the session, or its id.
-        exporter: any of OpenTelemetry's; left out: OTLP over HTTP, as the ``OTEL_EXPORTER_OTLP_*`` variables say.
-        content: also what was said, called and answered.
+    Without `exporter`, OTLP over HTTP is used, as the ``OTEL_EXPORTER_OTLP_*`` variables say. `content` is as in
+    `spans_of`.
 
     Returns:
         How many spans were sent.

@@ -45,13 +45,7 @@ def row(provider: str, model: str) -> list[float] | None:
 
 
 def describe_model(provider: str, model: str, wire: str) -> ModelInfo:
-    """Information about a model from the catalogue; mostly empty for a new one.
-
-    Args:
-        provider: its id.
-        model: its id.
-        wire: the format it is spoken to in.
-    """
+    """Information about a model from the catalogue; mostly empty for a new one."""
     columns = row(provider, model)
     cost = None
     if columns is not None and (columns[1] or columns[2]):

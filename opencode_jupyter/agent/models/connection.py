@@ -27,8 +27,7 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 class ProviderConnection:
     """The connections to one provider; they are made at the first request; each event loop has its own.
 
-    Args:
-        timeout: seconds without a word after which a request is given up; None for no limit.
+    A request without a word for `timeout` seconds is given up; None is no limit.
     """
 
     def __init__(self, timeout: float | None) -> None:

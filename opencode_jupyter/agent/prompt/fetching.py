@@ -25,8 +25,7 @@ RETRY = 60.0
 class InstructionPages:
     """The pages of one workspace.
 
-    Args:
-        from_project: whether only files of the project name an address.
+    `from_project` tells whether only files of the project name an address.
     """
 
     def __init__(self, from_project: Callable[[str], bool]) -> None:

@@ -11,16 +11,12 @@ LAST_STEP = (
 """Said to a model whose next answer is the last that its agent's ``steps`` allow."""
 
 PLAN = "plan"
-BUILD = "build"
 
 
 def reminders(agent: Agent, previous: str | None = None, *, plan: str | None = None) -> list[str]:
     """Texts to put behind the user's words, as synthetic parts.
 
-    Args:
-        agent: who is to answer.
-        previous: name of the agent that answered before in this session; None or "" if none did.
-        plan: where the session's plan is, as a model should write it; None if it has none.
+    `previous` is the agent that answered before in this session; `plan` is the path of the session's plan.
     """
     if agent.name == PLAN:
         exempt = f"the plan itself, in {plan}" if plan else "plan files (.opencode/plans/*.md)"

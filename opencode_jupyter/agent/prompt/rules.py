@@ -35,14 +35,7 @@ _SHORT = {"deny": "denied", "ask": "asks", "allow": "goes through"}
 
 
 def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
-    """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through.
-
-    Args:
-        workspace: whose rules.
-        agent: who calls.
-        session: whose calls.
-        tools: names of the tools that it is offered.
-    """
+    """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through."""
     rules = model_rules(workspace, agent, session)
     offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import platform
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.permission.modes import mode_of
 from ..model import ModelInfo, ToolSpec
-from .environment import environment
 from .instructions import Instructions
 from .rules import describe_rules, model_rules
 
@@ -37,13 +38,7 @@ async def system_prompt(
 ) -> tuple[str, ...]:
     """The paragraphs of a request's system prompt, the ones that change least first.
 
-    Args:
-        workspace: where the model works.
-        agent: as whom; its own prompt takes the place of ours.
-        info: the model.
-        session: whose rules are told.
-        tools: what it is offered.
-        extra: what the caller adds.
+    The agent's own prompt takes the place of the default; `extra` is what the caller adds.
 
     Returns:
         The same tuple as last time if nothing has changed.
@@ -111,3 +106,25 @@ def default_prompt(tools: Sequence[str]) -> str:
 @cache
 def _text(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8").strip()
+
+
+def environment(workspace: ToolHost, info: ModelInfo, today: datetime.date | None = None) -> str:
+    """The folder, the project, the platform, the date and the model's name."""
+    day = today or datetime.datetime.now().astimezone().date()
+    versioned = str(workspace.worktree) != workspace.worktree.anchor
+    project = f"a git repository with its top in {workspace.worktree}" if versioned else "not under git"
+    name = f"{info.name} ({info.full})" if info.name and info.name != info.model else info.full
+    return "\n".join(
+        [
+            "Where you are:",
+            f"- Working folder: {workspace.directory} ({project}); relative paths start there",
+            f"- Platform: {_platform()}",
+            f"- Date: {day:%Y-%m-%d}, {day:%A}",
+            f"- Model: {name}",
+        ]
+    )
+
+
+@cache
+def _platform() -> str:
+    return f"{platform.system() or 'unknown'} {platform.machine()}, Python {platform.python_version()}"

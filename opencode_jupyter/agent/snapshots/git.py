@@ -55,10 +55,7 @@ class Git:
     def run(self, *arguments: str, input: bytes | None = None, ok: Sequence[int] = (0,)) -> bytes:
         """Run git and return what it wrote.
 
-        Args:
-            *arguments: git's own.
-            input: what it reads; it reads nothing if left out.
-            ok: exit codes that are no failure.
+        `input` is what it reads; exit codes in `ok` are no failure.
 
         Raises:
             GitError: it failed, took too long or was stopped.
@@ -123,9 +120,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def environment(folder: Path | None, worktree: Path) -> dict[str, str]:
     """The environment of a git that must not be surprised.
 
-    Args:
-        folder: the ``GIT_DIR``; None for the worktree's own repository, which is read with its owner's settings.
-        worktree: the work tree.
+    `folder` is the ``GIT_DIR``; None is the worktree's own repository, which is read with its owner's settings.
     """
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"}

@@ -85,11 +85,7 @@ class ShadowState:
 class Shadow:
     """The shadow of one worktree. Its methods block; all but `held` are for who holds it.
 
-    Args:
-        program: git.
-        data_dir: this package's data folder; shadows are in its ``snapshot``.
-        worktree: whose files.
-        file_times: what sessions have read; files that are restored count there as changed by us.
+    Files that are restored count in `file_times` as changed by us.
     """
 
     def __init__(self, program: str, data_dir: Path, worktree: Path, file_times: FileTimes) -> None:
