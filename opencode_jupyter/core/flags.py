@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from .suggestions import near_names
 
 
 def flag(name: str, env: Mapping[str, str] | None = None) -> bool:
@@ -18,54 +20,50 @@ def number(name: str, env: Mapping[str, str] | None = None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
-SWITCHES: dict[str, str] = {
-    "OPENCODE_CLIENT": "which face this is; question is offered in app, cli and desktop (cli if not set)",
-    "OPENCODE_EXPERIMENTAL": "switches on what is experimental: lsp, exa search, plan mode",
-    "OPENCODE_EXPERIMENTAL_LSP_TOOL": "offers the tool lsp to models",
-    "OPENCODE_EXPERIMENTAL_PLAN_MODE": "offers plan_enter and plan_exit (client cli alone)",
-    "OPENCODE_EXPERIMENTAL_EXA": "as OPENCODE_ENABLE_EXA",
-    "OPENCODE_ENABLE_EXA": "offers websearch and codesearch to models of every provider",
-    "OPENCODE_ENABLE_QUESTION_TOOL": "offers question whatever the client is",
-    "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS": "milliseconds a command may take if its call names no limit",
-    "OPENCODE_EXPERIMENTAL_OXFMT": "lets oxfmt format files",
-    "OPENCODE_JUPYTER_SCRIPT_SPEED": "milliseconds between two pieces of a scripted model's answer (0: at once)",
-    "OPENCODE_CONFIG": "one more config file",
-    "OPENCODE_CONFIG_DIR": "one more config folder",
-    "OPENCODE_CONFIG_CONTENT": "configuration, as a text",
-    "OPENCODE_PERMISSION": "permissions, laid over those of every file",
-    "OPENCODE_DISABLE_PROJECT_CONFIG": "the project's own config files and folders do not count",
-    "OPENCODE_DISABLE_DEFAULT_PLUGINS": "plugins of installed packages do not run by themselves",
-    "OPENCODE_DISABLE_EXTERNAL_SKILLS": "skills of .claude and .agents do not count",
-    "OPENCODE_DISABLE_CLAUDE_CODE": "neither skills nor instructions of .claude count",
-    "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS": "skills of .claude and .agents do not count",
-    "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT": "CLAUDE.md is not read",
-    "OPENCODE_DISABLE_LSP": "no language server is started",
-    "OPENCODE_DISABLE_FILETIME_CHECK": "a file may be changed without having been read",
-    "OPENCODE_TEST_HOME": "stands for the home folder",
-    "OPENCODE_TEST_MANAGED_CONFIG_DIR": "stands for the administrator's config folder",
-    "OPENCODE_WEB_PROXY": "the proxy through which web pages are fetched",
-    "OPENCODE_EXA_URL": "where websearch and codesearch ask",
-    "OPENCODE_JUPYTER_STORE_SYNC": "calls are reported when they are on the disk, so that they survive a power failure",
-    "OPENCODE_JUPYTER_ON_ASK": "the reply to a permission request when nobody can answer: deny or allow",
-    "OPENCODE_JUPYTER_JAVASCRIPT": "the program that runs tools and plugins in JavaScript",
-    "OPENCODE_JUPYTER_MCP": "set for programs that are started as MCP servers",
-    "OPENCODE_CALL_ID": "set for the programs of a call",
+SWITCHES: dict[str, tuple[Literal["switch", "value", "secret", "number"], str]] = {
+    "OPENCODE_CLIENT": ("value", "which face this is; question is offered in app, cli and desktop (cli if not set)"),
+    "OPENCODE_EXPERIMENTAL": ("switch", "switches on what is experimental: lsp, exa search, plan mode"),
+    "OPENCODE_EXPERIMENTAL_LSP_TOOL": ("switch", "offers the tool lsp to models"),
+    "OPENCODE_EXPERIMENTAL_PLAN_MODE": ("switch", "offers plan_enter and plan_exit (client cli alone)"),
+    "OPENCODE_EXPERIMENTAL_EXA": ("switch", "as OPENCODE_ENABLE_EXA"),
+    "OPENCODE_ENABLE_EXA": ("switch", "offers websearch and codesearch to models of every provider"),
+    "OPENCODE_ENABLE_QUESTION_TOOL": ("switch", "offers question whatever the client is"),
+    "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS": (
+        "milliseconds",
+        "milliseconds a command may take if its call names no limit",
+    ),
+    "OPENCODE_EXPERIMENTAL_OXFMT": ("switch", "lets oxfmt format files"),
+    "OPENCODE_JUPYTER_SCRIPT_SPEED": (
+        "value",
+        "milliseconds between two pieces of a scripted answer (0: at once)",
+    ),
+    "OPENCODE_CONFIG": ("value", "one more config file"),
+    "OPENCODE_CONFIG_DIR": ("value", "one more config folder"),
+    "OPENCODE_CONFIG_CONTENT": ("secret", "configuration, as a text"),
+    "OPENCODE_PERMISSION": ("secret", "permissions, laid over those of every file"),
+    "OPENCODE_DISABLE_PROJECT_CONFIG": ("switch", "the project's own config files and folders do not count"),
+    "OPENCODE_DISABLE_DEFAULT_PLUGINS": ("switch", "plugins of installed packages do not run by themselves"),
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS": ("switch", "skills of .claude and .agents do not count"),
+    "OPENCODE_DISABLE_CLAUDE_CODE": ("switch", "neither skills nor instructions of .claude count"),
+    "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS": ("switch", "skills of .claude and .agents do not count"),
+    "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT": ("switch", "CLAUDE.md is not read"),
+    "OPENCODE_DISABLE_LSP": ("switch", "no language server is started"),
+    "OPENCODE_DISABLE_FILETIME_CHECK": ("switch", "a file may be changed without having been read"),
+    "OPENCODE_TEST_HOME": ("value", "stands for the home folder"),
+    "OPENCODE_TEST_MANAGED_CONFIG_DIR": ("value", "stands for the administrator's config folder"),
+    "OPENCODE_WEB_PROXY": ("secret", "the proxy through which web pages are fetched"),
+    "OPENCODE_EXA_URL": ("secret", "where websearch and codesearch ask"),
+    "OPENCODE_JUPYTER_STORE_SYNC": (
+        "switch",
+        "reported calls are on the disk and survive a power failure",
+    ),
+    "OPENCODE_JUPYTER_ON_ASK": ("value", "the reply to a permission request when nobody can answer: deny or allow"),
+    "OPENCODE_JUPYTER_JAVASCRIPT": ("value", "the program that runs tools and plugins in JavaScript"),
+    "OPENCODE_JUPYTER_MCP": ("secret", "set for programs that are started as MCP servers"),
+    "OPENCODE_CALL_ID": ("value", "set for the programs of a call"),
 }
-"""OpenCode's environment variables that count here, and ours, with what each does."""
-_VALUES = frozenset(
-    {"OPENCODE_CLIENT", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_CALL_ID", "OPENCODE_TEST_HOME"}
-    | {
-        "OPENCODE_TEST_MANAGED_CONFIG_DIR",
-        "OPENCODE_JUPYTER_ON_ASK",
-        "OPENCODE_JUPYTER_JAVASCRIPT",
-        "OPENCODE_JUPYTER_SCRIPT_SPEED",
-    }
-)
-"""Neither on nor off, and no secret: their values may be shown."""
-_HIDDEN = frozenset(
-    {"OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION", "OPENCODE_WEB_PROXY", "OPENCODE_EXA_URL", "OPENCODE_JUPYTER_MCP"}
-)
-"""Neither on nor off, and may hold a secret."""
+"""OpenCode's environment variables that count here, and ours: the kind of each (a secret's value is not shown) and what
+it does."""
 
 
 def describe(env: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]:
@@ -73,19 +71,17 @@ def describe(env: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]
 
     One of OpenCode's that has no meaning here is named too: it may be a slip.
     """
-    from difflib import get_close_matches
-
     source = os.environ if env is None else env
     rows: list[tuple[str, str, str]] = []
-    for name, does in SWITCHES.items():
+    for name, (kind, does) in SWITCHES.items():
         value = source.get(name)
         if not value:
             continue
-        if name in _VALUES:
+        if kind == "value":
             rows.append((name, value, does))
-        elif name in _HIDDEN:
+        elif kind == "secret":
             rows.append((name, "set", does))
-        elif name.endswith("_MS"):
+        elif kind == "number":
             good = number(name, source) is not None
             rows.append((name, value, does if good else "is no whole number above 0, so it does not count"))
         else:
@@ -93,7 +89,7 @@ def describe(env: Mapping[str, str] | None = None) -> list[tuple[str, str, str]]
             rows.append((name, "on" if on else "off", does if on else "only true and 1 switch it on"))
     for name in sorted(source):
         if name.startswith("OPENCODE_") and name not in SWITCHES and source[name]:
-            near = get_close_matches(name, SWITCHES, n=1, cutoff=0.9)
+            near = near_names(name, SWITCHES, 0.9)
             rows.append((name, "set", f"is not known here; did you mean {near[0]}?" if near else "has no effect here"))
     return rows
 

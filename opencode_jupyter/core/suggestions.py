@@ -8,12 +8,12 @@ MOST = 3
 """Names that are suggested."""
 
 
-def near_names(name: str, names: Iterable[str]) -> list[str]:
-    """The names that resemble one, the best first."""
+def near_names(name: str, names: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """The names that resemble one (as alike as `cutoff`; 1 is the same), the best first."""
     from difflib import get_close_matches  # here: only errors need it
 
     by_lower = {known.lower(): known for known in names}
-    return [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), MOST, 0.6)]
+    return [by_lower[match] for match in get_close_matches(name.lower(), list(by_lower), MOST, cutoff)]
 
 
 def suggestion(names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..permission import EDIT_TOOLS, never_matches
+from ..suggestions import near_names
 from .config import Keys, Report, shown
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class _Check:
         out: dict[str, Any] = {}
         for key, value in data.items():
             if key not in known:
-                self.report((key,), f'"{key}" is not a key of the configuration{self._near(key, known)}')
+                self.report((key,), f'"{key}" is not a key of the configuration{_hint(self._suggest(key, known))}')
                 out[key] = value
                 continue
             box = {key: value}
@@ -190,7 +191,7 @@ class _Check:
         path = ".".join(where)
         section = where[2:] if where[0] in ("agent", "mode") else where
         should, words = _expected(error, element=element)
-        near = self._near(value, words)
+        near = _hint(self._suggest(value, words))
         if section[:1] == ("permission",):
             holder[where[-1]] = "ask"
             self.report(where, f"{path} is {self.show(value)}; use allow, deny or ask{near}. Until then it asks")
@@ -205,9 +206,13 @@ class _Check:
             be = "use" if words else "it should be"
             self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
 
-    def _near(self, word: Any, known: Iterable[str]) -> str:
+    def _suggest(self, word: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
+        """The known word that is most like this one; "" if none is."""
         self.hints -= 1
-        return _near(word, known) if self.hints >= 0 else ""
+        if self.hints < 0 or not isinstance(word, str):
+            return ""
+        exchanged = (name for name in known if name[:1] == word[:1] and sorted(name) == sorted(word))  # bahs for bash
+        return next(exchanged, "") or next(iter(near_names(word.replace("-", "_"), known, cutoff)), "")
 
     def _unknown(self, found: Any, where: Keys) -> None:
         """Tell of keys that no model has, where that is probably a mistake."""
@@ -235,18 +240,14 @@ class _Check:
         if policy == "typos":
             self._slip(key, where, known)
         elif policy == "wrong":
-            meant = self._meant(key, known)
-            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
+            near = self._suggest(key, known, _ALIKE)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
             self.report((*where, key), f"{'.'.join((*where, key))} is not known; {hint}")
 
     def _slip(self, key: str, where: Keys, known: Iterable[str]) -> None:
-        meant = self._meant(key, known)
-        if meant:
-            self.report((*where, key), f"{'.'.join((*where, key))} is not known (did you mean {meant}?)")
-
-    def _meant(self, key: str, known: Iterable[str]) -> str | None:
-        self.hints -= 1
-        return _slip(key, known) if self.hints >= 0 else None
+        near = self._suggest(key, known, _ALIKE)
+        if near:
+            self.report((*where, key), f"{'.'.join((*where, key))} is not known (did you mean {near}?)")
 
 
 def _object(permission: Any) -> Any:
@@ -293,7 +294,7 @@ _EXPECTED: dict[str, str] = {
 }
 _QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
 _ALIKE = 0.85
-"""How alike two words must be (``difflib``) for one to be called a slip of the other; 1 is the same."""
+"""How alike two words must be for one to be called a slip of the other; 1 is the same."""
 
 
 def _place(error: ErrorDetails) -> tuple[Keys, bool]:
@@ -321,26 +322,8 @@ def _expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
     return _EXPECTED.get(kind, "something else: " + error["msg"]), []
 
 
-def _near(word: Any, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """A hint at the known word that is most like this one; "" if none is."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(word.lower(), list(known), n=1, cutoff=cutoff) if isinstance(word, str) else []
-    return f" (did you mean {found[0]}?)" if found else ""
-
-
-def _slip(word: str, known: Mapping[str, Any] | Iterable[str]) -> str | None:
-    """The known word of which this one is most probably a slip: two letters exchanged, one too many or too few."""
-    from difflib import SequenceMatcher
-
-    lowered = word.lower()
-    for candidate in known:
-        one, other = lowered.replace("-", "_"), candidate.lower()
-        if one == other or (sorted(one) == sorted(other) and one[:1] == other[:1]):
-            return candidate
-        if SequenceMatcher(None, one, other).ratio() >= _ALIKE:
-            return candidate
-    return None
+def _hint(near: str) -> str:
+    return f" (did you mean {near}?)" if near else ""
 
 
 def _either(words: list[str]) -> str:
