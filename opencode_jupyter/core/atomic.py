@@ -68,9 +68,9 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
 def note_own(path: Path) -> None:
     """Note that this process has just written a file, for `is_own`."""
     with contextlib.suppress(OSError):
-        found = path.lstat()
+        status = path.lstat()
         _own.pop(str(path), None)
-        _own[str(path)] = found.st_ino, found.st_mtime_ns
+        _own[str(path)] = status.st_ino, status.st_mtime_ns
         if len(_own) > OWN:
             del _own[next(iter(_own))]
 
@@ -78,8 +78,8 @@ def note_own(path: Path) -> None:
 def is_own(path: str) -> bool:
     """Whether this process wrote a file as it is now."""
     with contextlib.suppress(OSError):
-        found = os.lstat(path)
-        return _own.get(path) == (found.st_ino, found.st_mtime_ns)
+        status = os.lstat(path)
+        return _own.get(path) == (status.st_ino, status.st_mtime_ns)
     return False
 
 
@@ -94,16 +94,16 @@ def missing_folders(folder: Path) -> list[Path]:
 
 def _existing(target: Path, shown: str) -> os.stat_result | None:
     try:
-        found = target.stat()
+        status = target.stat()
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"Path is a directory, not a file: {shown}")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ToolError(f"Not a regular file: {shown}. Only regular files can be written.")
     if not os.access(target, os.W_OK):  # replacing asks only for a writable folder, but read-only means read-only
         raise PermissionError(errno.EACCES, "read-only file")
-    return found
+    return status
 
 
 def fill(temporary: Path, data: bytes, mode: int, existing: os.stat_result | None) -> None:

@@ -105,12 +105,12 @@ class _Work:
     @property
     def count(self) -> int:
         """How many files are changed."""
-        return sum(isinstance(one, _Done) and not _untouched(one) for one in self._log)
+        return sum(isinstance(entry, _Done) and not _untouched(entry) for entry in self._log)
 
     @property
     def folders(self) -> list[Path]:
         """The folders that were made."""
-        return [one for one in self._log if isinstance(one, Path)]
+        return [entry for entry in self._log if isinstance(entry, Path)]
 
     def stage(self, write: Write) -> None:
         """Find out whether the change can be made, and write the new content to the disk."""
@@ -139,15 +139,15 @@ class _Work:
 
     def commit(self, write: Write) -> None:
         """Make the change."""
-        found = _status(write.path)
+        status = _status(write.path)
         temporary = self._staged.get(write.path)
         if temporary is None:
             aside = temporaries.name(write.path.parent, write.path)
             write.path.rename(aside)
-            self._log.append(_Done(write, aside, found))
+            self._log.append(_Done(write, aside, status))
             return
         self._make_folders(write.path.parent)
-        if found is None:
+        if status is None:
             temporary.replace(write.path)
             atomic.note_own(write.path)
             self._log.append(_Done(write, None, None))
@@ -157,7 +157,7 @@ class _Work:
                 os.link(write.path, aside, follow_symlinks=False)
             except (OSError, NotImplementedError):  # a file system without hard links: a moment without the file
                 write.path.rename(aside)
-            self._log.append(_Done(write, aside, found))
+            self._log.append(_Done(write, aside, status))
             temporary.replace(write.path)
             atomic.note_own(write.path)
         del self._staged[write.path]
@@ -167,23 +167,23 @@ class _Work:
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for one in reversed(missing):
-            one.mkdir()
-            self._log.append(one)
+        for path in reversed(missing):
+            path.mkdir()
+            self._log.append(path)
 
     def put_back(self) -> list[str]:
         """Undo what was done; what could not be put back is told, with where its content is."""
         lost = []
-        for one in reversed(self._log):
-            if isinstance(one, Path):
+        for entry in reversed(self._log):
+            if isinstance(entry, Path):
                 with contextlib.suppress(OSError):  # somebody else has put a file there
-                    one.rmdir()
+                    entry.rmdir()
                 continue
             try:
-                _restore(one)
+                _restore(entry)
             except OSError as error:
-                kept = f"; its old content is in {one.aside}" if one.aside and os.path.lexists(one.aside) else ""
-                lost.append(f"{one.write.path} ({error.strerror or error}{kept})")
+                note = f"; its old content is in {entry.aside}" if entry.aside and os.path.lexists(entry.aside) else ""
+                lost.append(f"{entry.write.path} ({error.strerror or error}{note})")
         for temporary in self._staged.values():
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -191,14 +191,14 @@ class _Work:
 
     def clean(self) -> None:
         """All is done: the old files are not needed any more."""
-        for one in self._log:
-            if isinstance(one, _Done) and one.aside is not None:
+        for entry in self._log:
+            if isinstance(entry, _Done) and entry.aside is not None:
                 with contextlib.suppress(OSError):
-                    one.aside.unlink()
+                    entry.aside.unlink()
 
 
 def _restore(done: _Done) -> None:
-    write, aside, found = done.write, done.aside, done.found
+    write, aside, status = done.write, done.aside, done.found
     if aside is None:
         write.path.unlink(missing_ok=True)
         return
@@ -210,12 +210,12 @@ def _restore(done: _Done) -> None:
         aside.replace(write.path)
         aside.unlink(missing_ok=True)  # of two names of one file, replacing leaves both
     except FileNotFoundError:
-        if write.before is None or found is None:
+        if write.before is None or status is None:
             raise
         write.path.parent.mkdir(parents=True, exist_ok=True)  # the folder has vanished, and the old file with it
         write.path.write_bytes(write.before)
-        write.path.chmod(stat.S_IMODE(found.st_mode))
-        os.utime(write.path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        write.path.chmod(stat.S_IMODE(status.st_mode))
+        os.utime(write.path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _untouched(done: _Done) -> bool:

@@ -41,8 +41,8 @@ def _whole(value: Any) -> Any:
     if type(value) is float:
         return int(value) if value.is_integer() else value
     if isinstance(value, Mapping):
-        return {name: _whole(one) for name, one in value.items()}
-    return [_whole(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _whole(entry) for name, entry in value.items()}
+    return [_whole(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def looping(recent: deque[Key]) -> bool:

@@ -104,7 +104,7 @@ class UnknownToolError(ToolError):
 
     def __init__(self, name: str, known: Sequence[str] = (), reason: str = "") -> None:
         self.name = name
-        self.suggestions = near_names(name, (one for one in known if one != INVALID))
+        self.suggestions = near_names(name, (id for id in known if id != INVALID))
         self.reason = reason
         if reason:
             super().__init__(f"The tool {name} can't be called: {reason}")
@@ -257,9 +257,9 @@ class HookRefusedError(ToolError):
     def __init__(self, hook: str, plugin: str, cause: BaseException | str = "") -> None:
         self.hook = hook
         self.plugin = plugin
-        said = cause if isinstance(cause, str) else _said(cause)
+        reason = cause if isinstance(cause, str) else _said(cause)
         word = "Refused" if hook in REFUSING else "Ended"
-        super().__init__(f"{word} by the hook {hook} of the plugin {plugin}" + (f": {said}" if said else "."))
+        super().__init__(f"{word} by the hook {hook} of the plugin {plugin}" + (f": {reason}" if reason else "."))
 
 
 class PermissionHookError(HookRefusedError, PermissionRejectedError):

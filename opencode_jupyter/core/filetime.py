@@ -71,11 +71,11 @@ class Snapshot(NamedTuple):
         taken = time.time_ns()
         # Files under /proc may make a reader wait for ever.
         with open(path, "rb", buffering=0, opener=_without_waiting) as file:
-            found = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             digest = None
-            if found.st_size <= HASH_LIMIT:
+            if status.st_size <= HASH_LIMIT:
                 digest = hashlib.blake2b(file.read(HASH_LIMIT + 1) or b"", digest_size=16).digest()
-        return cls(taken, found.st_mtime_ns, found.st_size, digest)
+        return cls(taken, status.st_mtime_ns, status.st_size, digest)
 
     def same_content(self, other: Snapshot) -> bool:
         """Return whether the file held the same at both moments; above `HASH_LIMIT` by size and modification time."""

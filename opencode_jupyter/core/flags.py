@@ -29,7 +29,7 @@ SWITCHES: dict[str, tuple[Literal["switch", "value", "secret", "number"], str]] 
     "OPENCODE_ENABLE_EXA": ("switch", "offers websearch and codesearch to models of every provider"),
     "OPENCODE_ENABLE_QUESTION_TOOL": ("switch", "offers question whatever the client is"),
     "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS": (
-        "milliseconds",
+        "number",
         "milliseconds a command may take if its call names no limit",
     ),
     "OPENCODE_EXPERIMENTAL_OXFMT": ("switch", "lets oxfmt format files"),

@@ -39,67 +39,67 @@ class Described:
     parameters: Schema | None = None
 
 
-def described(given: Any) -> Described:
+def described(target: Any) -> Described:
     """Describe a function, method, partial, object or class as a tool.
 
     Raises:
         TypeError: there is nothing to call, or the class wants arguments to make an object.
     """
-    if isinstance(given, functools.partial):
-        inner = described(given.func)
-        return Described(given, inner.name, inner.description)
-    if inspect.isroutine(given) or inspect.isfunction(given):
-        name = getattr(given, "__name__", "")
-        return Described(given, "" if name == "<lambda>" else name, inspect.getdoc(given) or "")
-    kind = given if isinstance(given, type) else type(given)
-    method = next((one for one in ("execute", "__call__") if callable(_own(kind, one))), None)
+    if isinstance(target, functools.partial):
+        inner = described(target.func)
+        return Described(target, inner.name, inner.description)
+    if inspect.isroutine(target) or inspect.isfunction(target):
+        name = getattr(target, "__name__", "")
+        return Described(target, "" if name == "<lambda>" else name, inspect.getdoc(target) or "")
+    kind = target if isinstance(target, type) else type(target)
+    method = next((attribute for attribute in ("execute", "__call__") if callable(_own(kind, attribute))), None)
     if method is None:
         raise TypeError(
             f"{kind.__name__} can't be made a tool: it needs a method execute or __call__ with the tool's parameters"
         )
-    if isinstance(given, type):
+    if isinstance(target, type):
         try:
-            given = given()
+            target = target()
         except TypeError as error:
             raise TypeError(
                 f"{kind.__name__} can't be made without arguments ({error}); make one and give that: "
                 f"tool({kind.__name__}(...))"
             ) from error
-    own = getattr(given, method)
-    text = getattr(given, "description", None)
+    function = getattr(target, method)
+    text = getattr(target, "description", None)
     if not isinstance(text, str):
-        text = _own_doc(kind) or inspect.getdoc(own) or ""
-    names = (getattr(given, "id", None), getattr(given, "name", None))
-    name = next((one for one in names if isinstance(one, str) and one), _snake(kind.__name__))
-    parameters = getattr(given, "parameters", None)
+        text = _own_doc(kind) or inspect.getdoc(function) or ""
+    names = (getattr(target, "id", None), getattr(target, "name", None))
+    name = next((candidate for candidate in names if isinstance(candidate, str) and candidate), _snake(kind.__name__))
+    parameters = getattr(target, "parameters", None)
     if not isinstance(parameters, dict) and not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
         parameters = None
-    return Described(own, name, text, parameters)
+    return Described(function, name, text, parameters)
 
 
-def execute_of(fn: Callable[..., Any], given: Schema | None) -> tuple[Schema, Callable[..., Any]]:
+def execute_of(fn: Callable[..., Any], explicit: Schema | None) -> tuple[Schema, Callable[..., Any]]:
     """The parameters of `fn` and an ``execute(arguments, ctx)`` that calls it.
 
     Args:
         fn: a sync or async function or generator; a parameter named ``ctx`` (or annotated `ToolContext`) is not the
             model's.
-        given: an explicit model or JSON schema; then `fn` takes the model (the dict) itself as its first argument.
+        explicit: a model or JSON schema; then `fn` takes the model (the dict) itself as its first argument.
 
     Raises:
         TypeError: see `signature.parameters_of`.
     """
-    if given is None:
-        found = parameters_of(fn)
-        return found.model, executor(fn, found.bind)
-    if not isinstance(given, dict) and not (isinstance(given, type) and issubclass(given, BaseModel)):
-        raise TypeError(f"parameters= takes a pydantic model (the class) or a JSON schema (a dict), not {given!r}")
+    if explicit is None:
+        parameters = parameters_of(fn)
+        return parameters.model, executor(fn, parameters.bind)
+    if not isinstance(explicit, dict) and not (isinstance(explicit, type) and issubclass(explicit, BaseModel)):
+        raise TypeError(f"parameters= takes a pydantic model (the class) or a JSON schema (a dict), not {explicit!r}")
     context = context_of(fn)
     positional = len(signature_of(fn).parameters) >= 2 and not context
 
     def bind(arguments: Any, ctx: ToolContext) -> tuple[list[Any], dict[str, Any]]:
         return ([arguments, ctx] if positional else [arguments]), dict.fromkeys(context, ctx)
 
-    return given, executor(fn, bind)
+    return explicit, executor(fn, bind)
 
 
 def _own(kind: type, name: str) -> Any:

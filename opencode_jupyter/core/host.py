@@ -389,12 +389,12 @@ class ToolHost:
         Raises:
             ToolError: the workspace is closed.
         """
-        found = self._services.get(make)
-        if found is None:
+        service = self._services.get(make)
+        if service is None:
             if self._closed:
                 raise ToolError("this Workspace is closed; make a new one")
-            found = self._services[make] = make(self)
-        return cast("S", found)
+            service = self._services[make] = make(self)
+        return cast("S", service)
 
     def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:
         """Publish an event whose payload is only built if anyone listens."""

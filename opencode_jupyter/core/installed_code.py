@@ -27,7 +27,7 @@ class InstalledFirst:
             return None
         local = _local_folders()
         return PathFinder.find_spec(
-            name, [one for one in sys.path if one and os.path.abspath(one) not in local], target
+            name, [folder for folder in sys.path if folder and os.path.abspath(folder) not in local], target
         )
 
 

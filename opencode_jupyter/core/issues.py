@@ -76,11 +76,11 @@ def as_json(issues: Sequence[Mapping[str, Any]]) -> str:
 
 def list_issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """A validation error as a list of issues; see `issues`."""
-    found = []
+    issues = []
     for item in error.errors(include_url=False):
         path, node = _place(schema, item["loc"])
-        found.append(issue(item, path, node))
-    return found
+        issues.append(issue(item, path, node))
+    return issues
 
 
 def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -109,20 +109,20 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
         limit = _number(context.get(name))
         small = bound == "minimum"
         verb = "be" if of == "number" else "have"
-        said = f"Too {'small' if small else 'big'}: expected {of} to {verb} {sign}{limit}{UNITS[of]}"
+        message = f"Too {'small' if small else 'big'}: expected {of} to {verb} {sign}{limit}{UNITS[of]}"
         code, inclusive = "too_small" if small else "too_big", "=" in sign
-        return {"origin": of, "code": code, bound: limit, "inclusive": inclusive, "path": path, "message": said}
+        return {"origin": of, "code": code, bound: limit, "inclusive": inclusive, "path": path, "message": message}
     if kind == "string_pattern_mismatch":
         pattern = f"/{context.get('pattern')}/"
-        said = f"Invalid string: must match pattern {pattern}"
+        message = f"Invalid string: must match pattern {pattern}"
         form = {"origin": "string", "code": "invalid_format", "format": "regex", "pattern": pattern}
-        return {**form, "path": path, "message": said}
+        return {**form, "path": path, "message": message}
     if kind == "extra_forbidden":
-        said = f"Unrecognized key: {json.dumps(path[-1], ensure_ascii=False)}"
-        return {"code": "unrecognized_keys", "keys": path[-1:], "path": path[:-1], "message": said}
+        message = f"Unrecognized key: {json.dumps(path[-1], ensure_ascii=False)}"
+        return {"code": "unrecognized_keys", "keys": path[-1:], "path": path[:-1], "message": message}
     if kind in ("value_error", "assertion_error"):
-        said = str(context["error"]) if "error" in context else item["msg"]
-        return {"code": "custom", "path": path, "message": said}
+        message = str(context["error"]) if "error" in context else item["msg"]
+        return {"code": "custom", "path": path, "message": message}
     return {"code": kind, "path": path, "message": item["msg"], "received": _short(item.get("input"))}
 
 
@@ -185,10 +185,10 @@ def _sentence(issue: Mapping[str, Any]) -> str:
     return f"{name}: {message.removesuffix('.')}."
 
 
-def wrong_type(expected: str, given: str, path: list[Any]) -> dict[str, Any]:
+def wrong_type(expected: str, actual: str, path: list[Any]) -> dict[str, Any]:
     """The issue of a value of another type than the expected one."""
-    said = f"Invalid input: expected {expected}, received {given}"
-    return {"expected": expected, "code": "invalid_type", "path": path, "message": said}
+    message = f"Invalid input: expected {expected}, received {actual}"
+    return {"expected": expected, "code": "invalid_type", "path": path, "message": message}
 
 
 def received(value: Any) -> str:
@@ -208,14 +208,14 @@ def received(value: Any) -> str:
 
 
 def _place(
-    schema: Mapping[str, Any] | None, given: Sequence[str | int]
+    schema: Mapping[str, Any] | None, location: Sequence[str | int]
 ) -> tuple[list[str | int], Mapping[str, Any] | None]:
     """A place in the arguments, and its part of the schema (None where that can't be told).
 
     Of a value that may be of several types pydantic names the one that it tried, as if it were a part of the value.
     """
     path: list[str | int] = []
-    for step in given:
+    for step in location:
         node = schema if isinstance(schema, Mapping) else {}
         if "anyOf" in node and isinstance(step, str):
             schema = None

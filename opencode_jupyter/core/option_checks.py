@@ -30,20 +30,20 @@ def check_timeout(seconds: Any, option: str = "timeout") -> None:
         )
 
 
-def check_kind(value: Any, kinds: type | tuple[type, ...], option: str, wanted: str) -> None:
+def check_kind(value: Any, kinds: type | tuple[type, ...], option: str, expected: str) -> None:
     """Refuse a value of another kind.
 
     Args:
         value: what a caller passed.
         kinds: the classes it may have.
         option: its name.
-        wanted: what it must be, in words.
+        expected: what it must be, in words.
 
     Raises:
         InvalidArgumentsError: it is of another kind.
     """
     if not isinstance(value, kinds):
-        raise InvalidArgumentsError(f"{option} must be {wanted}, not {value!r:.80}.")
+        raise InvalidArgumentsError(f"{option} must be {expected}, not {value!r:.80}.")
 
 
 def check_path(value: Any, option: str) -> None:
@@ -153,7 +153,7 @@ def check_dotted_name(name: Any, known: Sequence[str], kind: Literal["hook", "ev
     if not isinstance(name, str):
         raise InvalidArgumentsError(f"The name of the {kind} must be a string, not {name!r}.")
     namespace, dot, rest = name.partition(".")
-    namespaces = {one.partition(".")[0] for one in known}
+    namespaces = {name.partition(".")[0] for name in known}
     if dot and namespace and rest and namespace not in namespaces:
         from difflib import get_close_matches  # here: only names of plugins and mistakes need it
 

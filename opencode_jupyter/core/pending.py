@@ -93,11 +93,11 @@ class PendingRequest(Generic[R, T]):
     def _consult(
         self, consult: Callable[[R], Any], take: Callable[[Any], object], stopped: Callable[[], ToolError]
     ) -> asyncio.Future[Any] | None:
-        given = consult(self.request)
-        if not inspect.isawaitable(given):
-            take(given)
+        answer = consult(self.request)
+        if not inspect.isawaitable(answer):
+            take(answer)
             return None
-        task = asyncio.ensure_future(_awaited(given))
+        task = asyncio.ensure_future(_awaited(answer))
 
         def done(task: asyncio.Future[Any]) -> None:
             if self.future.done():
@@ -161,5 +161,5 @@ class PendingRequests(Generic[R, T]):
             return [self.entries.pop(request_id) for request_id in ids]
 
 
-async def _awaited(given: Awaitable[Any]) -> Any:
-    return await given
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    return await answer

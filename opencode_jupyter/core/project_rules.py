@@ -69,7 +69,7 @@ def save(
         )
     saved = SavedRules()
     files = ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
-    before = {name: found.permission for name, found in workspace.agents.items() if not found.hidden}
+    before = {name: agent_entry.permission for name, agent_entry in workspace.agents.items() if not agent_entry.hidden}
     problems: list[ToolError] = []
     trusted = _TrustKept(workspace, permission)
     for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
@@ -141,8 +141,8 @@ def file_of(rule: Rule) -> Path | None:
 
 def is_of_project(workspace: ToolHost, source: str) -> bool:
     """Whether a source of the configuration is a file of the project, not the user's own."""
-    own = [str(folder) for folder in workspace.config.directories[:1]]  # the user's, wherever the project is
-    return os.path.isabs(source) and os.path.dirname(source) not in own and workspace.contains(source)
+    user_folders = [str(folder) for folder in workspace.config.directories[:1]]  # the user's, wherever the project is
+    return os.path.isabs(source) and os.path.dirname(source) not in user_folders and workspace.contains(source)
 
 
 def without_project_rules(rules: Sequence[Rule]) -> list[Rule]:
@@ -181,10 +181,10 @@ class _TrustKept:
         return load_config(self.workspace.directory, self.workspace.worktree, overrides=self.workspace.overrides)
 
     def _only(self, rules: Mapping[str, str], after: Config) -> bool:
-        there = dict(self.before.sources)
-        said = {entry for data in there.values() for entry in self._entries(data)} | set(rules.items())
+        before = dict(self.before.sources)
+        allowed = {entry for data in before.values() for entry in self._entries(data)} | set(rules.items())
         return all(
-            self._others(data) == self._others(there.get(path, {})) and set(self._entries(data)) <= said
+            self._others(data) == self._others(before.get(path, {})) and set(self._entries(data)) <= allowed
             for path, data in after.sources
         )
 

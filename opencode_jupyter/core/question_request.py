@@ -97,83 +97,85 @@ class Answered:
     waited: float = 0.0
 
 
-def questions_of(given: Any) -> list[Question]:
+def questions_of(questions: Any) -> list[Question]:
     """Questions from what a tool gave: `Question` objects or dicts in OpenCode's form; a single one may stand alone.
 
     Raises:
         ValueError: there is none, or one has no text, or nothing to answer with.
     """
-    items = [given] if isinstance(given, (Question, Mapping)) else given
+    items = [questions] if isinstance(questions, (Question, Mapping)) else questions
     if not isinstance(items, Sequence) or isinstance(items, str) or not items:
         raise ValueError("there is nothing to ask: give a list of at least one question")
     return [_question(item) for item in items]
 
 
-def _question(given: Any) -> Question:
-    if isinstance(given, Mapping):
-        text = given.get("question")
-        options = given.get("options") or ()
+def _question(question: Any) -> Question:
+    if isinstance(question, Mapping):
+        text = question.get("question")
+        options = question.get("options") or ()
         if isinstance(options, str) or not isinstance(options, Sequence):
             raise ValueError(  # noqa: TRY004 - every fault of a question is a ValueError
                 f"the options of a question must be a list, not {options!r}"
             )
-        header = given.get("header")
-        given = Question(
+        header = question.get("header")
+        question = Question(
             text if isinstance(text, str) else "",
             header if isinstance(header, str) else "",
             tuple(_option(option) for option in options),
-            bool(given.get("multiple")),
-            given.get("custom") is not False,
+            bool(question.get("multiple")),
+            question.get("custom") is not False,
         )
-    if not isinstance(given, Question):
+    if not isinstance(question, Question):
         raise ValueError(  # noqa: TRY004
-            f"a question must be a dict with question, header and options, not {given!r}"
+            f"a question must be a dict with question, header and options, not {question!r}"
         )
-    if not given.question.strip():
+    if not question.question.strip():
         raise ValueError("a question needs its text: {'question': ..., 'header': ..., 'options': [...]}")
-    if not all(option.label.strip() for option in given.options):
-        raise ValueError(f"every option of {given.question!r} needs a label")
-    if not given.options and not given.custom:
-        raise ValueError(f"{given.question!r} can't be answered: it has no options and accepts no answer of one's own")
-    return given
+    if not all(option.label.strip() for option in question.options):
+        raise ValueError(f"every option of {question.question!r} needs a label")
+    if not question.options and not question.custom:
+        raise ValueError(
+            f"{question.question!r} can't be answered: it has no options and accepts no answer of one's own"
+        )
+    return question
 
 
-def _option(given: Any) -> Option:
-    if isinstance(given, str) and given:
-        return Option(given)
-    if isinstance(given, Option):
-        return given
-    if isinstance(given, Mapping) and isinstance(given.get("label"), str) and given["label"]:
-        return Option(given["label"], str(given.get("description") or ""))
-    raise ValueError(f"an option must be a text or a dict with label and description, not {given!r}")
+def _option(option: Any) -> Option:
+    if isinstance(option, str) and option:
+        return Option(option)
+    if isinstance(option, Option):
+        return option
+    if isinstance(option, Mapping) and isinstance(option.get("label"), str) and option["label"]:
+        return Option(option["label"], str(option.get("description") or ""))
+    raise ValueError(f"an option must be a text or a dict with label and description, not {option!r}")
 
 
-def answers_of(questions: Sequence[Question], given: Any) -> Answers:
+def answers_of(questions: Sequence[Question], reply: Any) -> Answers:
     """Answers as a list of labels for each question.
 
     Raises:
         ValueError: they are more than the questions, not texts, or none of the options where only those are taken.
     """
-    if isinstance(given, str) and len(questions) == 1:
-        given = [given]
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if isinstance(reply, str) and len(questions) == 1:
+        reply = [reply]
+    if not isinstance(reply, Sequence) or isinstance(reply, str):
         raise ValueError(  # noqa: TRY004
-            f"answers must be a list with a list of labels for each question, not {given!r}"
+            f"answers must be a list with a list of labels for each question, not {reply!r}"
         )
-    if len(given) > len(questions):
+    if len(reply) > len(questions):
         raise ValueError(
-            f"{len(given)} answers were given to {len(questions)} question(s); answers are lists of labels"
+            f"{len(reply)} answers were given to {len(questions)} question(s); answers are lists of labels"
         )
-    answers: Answers = [_labels(question, answer) for question, answer in zip(questions, given, strict=False)]
+    answers: Answers = [_labels(question, answer) for question, answer in zip(questions, reply, strict=False)]
     return answers + [[] for _ in questions[len(answers) :]]
 
 
-def _labels(question: Question, given: Any) -> list[str]:
-    labels = [given] if isinstance(given, str) else given
+def _labels(question: Question, answer: Any) -> list[str]:
+    labels = [answer] if isinstance(answer, str) else answer
     if labels is None:
         return []
     if not isinstance(labels, Sequence) or not all(isinstance(label, str) for label in labels):
-        raise ValueError(f"an answer must be a list of labels, not {given!r}")
+        raise ValueError(f"an answer must be a list of labels, not {answer!r}")
     known = [option.label for option in question.options]
     for label in labels:
         if not question.custom and label not in known:

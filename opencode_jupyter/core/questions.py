@@ -88,7 +88,7 @@ class QuestionService:
         answered, error = await entry.outcome(
             announce,
             self.answer,
-            lambda given: self._take(entry, given),
+            lambda answer: self._take(entry, answer),
             lambda: QuestionRejectedError("Nobody could answer: `answer` was stopped."),
             withdraw,
         )
@@ -98,11 +98,11 @@ class QuestionService:
             raise error
         return answered
 
-    def _take(self, entry: _Waiting, given: Any) -> None:
-        if given is None:
+    def _take(self, entry: _Waiting, answer: Any) -> None:
+        if answer is None:
             self.reject(entry.request.id, by="answer")
         else:
-            self.reply(entry.request.id, given, by="answer")
+            self.reply(entry.request.id, answer, by="answer")
 
     # ---- answering
 

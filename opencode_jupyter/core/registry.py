@@ -110,16 +110,16 @@ class Registry:
             TypeError: it is none of these, or needs what is missing; the message says what.
         """
         tools = [given] if isinstance(given, Tool) else self._adapted(given, options)
-        for one in tools:
-            self._add(one)
+        for made in tools:
+            self._add(made)
         self.changed()
         several = isinstance(given, (list, tuple)) or hasattr(given, "get_tools")
         return tools if several else tools[0]
 
     def _adapted(self, given: Any, options: dict[str, Any]) -> list[Tool]:
-        found = self._adapt(given, **options) if self._adapt is not None else None
-        if found is not None:
-            return found
+        tools = self._adapt(given, **options) if self._adapt is not None else None
+        if tools is not None:
+            return tools
         if options:
             raise TypeError(f"register() takes no {', '.join(options)}= for {type(given).__name__}")
         if not callable(given) and not hasattr(given, "execute"):
@@ -130,12 +130,12 @@ class Registry:
         except TypeError as error:
             raise TypeError(f"register(): {error}") from error
 
-    def _add(self, given: Tool) -> None:
+    def _add(self, added: Tool) -> None:
         for i, old in enumerate(self._registered):
-            if old.id == given.id:
-                self._registered[i] = given
+            if old.id == added.id:
+                self._registered[i] = added
                 return
-        self._registered.append(given)
+        self._registered.append(added)
 
     def add_builtins(self, makers: Mapping[str, Callable[[], Tool]]) -> None:
         """Add tools of this package that not every workspace has (a notebook's own), among the built-in ones."""
@@ -146,11 +146,11 @@ class Registry:
 
     def unregister(self, id: str) -> bool:
         """Take a registered tool away; what it hid shows again. False if there was none."""
-        kept = [t for t in self._registered if t.id != id]
-        found = len(kept) != len(self._registered)
-        self._registered = kept
+        remaining = [t for t in self._registered if t.id != id]
+        removed = len(remaining) != len(self._registered)
+        self._registered = remaining
         self.changed()
-        return found
+        return removed
 
     @property
     def registered(self) -> tuple[Tool, ...]:
@@ -161,7 +161,7 @@ class Registry:
 
     def add_source(self, source: ToolSource) -> None:
         """Add a place that tools come from."""
-        self._sources = sorted([*self._sources, source], key=lambda one: one.rank)
+        self._sources = sorted([*self._sources, source], key=lambda known: known.rank)
         self.changed()
 
     @property
@@ -196,10 +196,10 @@ class Registry:
         now, config = time.monotonic(), self._workspace.config
         if now < self._held_until and config is self._held_config and self._knows(wanted):
             return True
-        found = all([source.is_fresh(wanted) for source in self._sources])  # noqa: C419 - quicker
-        if found and all([source.quiet for source in self._sources]):  # noqa: C419
+        fresh = all([source.is_fresh(wanted) for source in self._sources])  # noqa: C419 - quicker
+        if fresh and all([source.quiet for source in self._sources]):  # noqa: C419
             self._held_until, self._held_config = now + HOLD, config
-        return found
+        return fresh
 
     def invalidate(self) -> None:
         """A person makes a call: sources must not go by what they saw a moment ago.
@@ -229,13 +229,13 @@ class Registry:
 
     def unavailable(self) -> list[Unavailable]:
         """Tools that are known of and can't be called, with the reason; without the quiet ones."""
-        return [one for source in self._sources for one in source.unavailable() if not one.quiet]
+        return [entry for source in self._sources for entry in source.unavailable() if not entry.quiet]
 
     def why_not(self, id: str) -> str:
         """Why a tool of this id can't be called, and where it would come from; "" if nothing is known of it."""
-        for one in (known for source in self._sources for known in source.unavailable()):
-            if one.id == id or (one.id.endswith("*") and id.startswith(one.id[:-1])):
-                return one.reason if one.source in one.reason else f"{one.reason} [{one.source}]"
+        for entry in (known for source in self._sources for known in source.unavailable()):
+            if entry.id == id or (entry.id.endswith("*") and id.startswith(entry.id[:-1])):
+                return entry.reason if entry.source in entry.reason else f"{entry.reason} [{entry.source}]"
         return ""
 
     # ------------------------------------------------------------------ what there is
@@ -280,7 +280,7 @@ class Registry:
 
     def offered(self, model: str | dict[str, str] | None = None) -> list[Tool]:
         """What `tools` gives for a model, not yet initialised; each id once."""
-        return list({one.id: one for one in self._chosen(*split_model(model))}.values())
+        return list({chosen.id: chosen for chosen in self._chosen(*split_model(model))}.values())
 
     def _chosen(self, provider: str, model: str) -> list[Tool]:
         return [t for t in (*self._builtins(), *self._custom) if self._offered(t, provider, model)]
@@ -310,31 +310,31 @@ class Registry:
         chosen = []
         for name in names:
             check_kind(name, str, "each of the names", "a tool's name")
-            one = self.get(name)
-            if one is None:
+            known = self.get(name)
+            if known is None:
                 raise UnknownToolError(name, self.names(), self.why_not(name))
-            chosen.append(one)
+            chosen.append(known)
         return await self._initialised(chosen, agent)
 
     async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
         who = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
         hooked = self._workspace.hooks.has_hooks(DEFINITION)
         # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
-        bound: list[Bound | None] = [None if hooked else one.static for one in chosen]
+        bound: list[Bound | None] = [None if hooked else item.static for item in chosen]
         context = InitContext(who, self._workspace)
 
-        async def init(i: int, one: Tool) -> None:
+        async def init(i: int, item: Tool) -> None:
             began = time.perf_counter()
-            made = await one.init(context)
+            made = await item.init(context)
             if hooked:
                 output: dict[str, Any] = {"description": made.description, "parameters": made.definition.parameters}
-                await self._workspace.hooks.trigger(DEFINITION, {"toolID": one.id}, output)
+                await self._workspace.hooks.trigger(DEFINITION, {"toolID": item.id}, output)
                 definition = replace(
                     made.definition, description=output["description"], parameters=output["parameters"]
                 )
                 made = Bound(made.id, definition.description, definition)
             bound[i] = made
-            log.debug("tool %s initialised in %.2f ms", one.id, (time.perf_counter() - began) * 1000)
+            log.debug("tool %s initialised in %.2f ms", item.id, (time.perf_counter() - began) * 1000)
 
         async with anyio.create_task_group() as group:
             for i, one in enumerate(chosen):
@@ -351,32 +351,32 @@ class Registry:
         """
         return InitContext(self._workspace.agent(agent), self._workspace)
 
-    def _switched_on(self, one: Tool) -> bool:
+    def _switched_on(self, candidate: Tool) -> bool:
         """Return whether flags and configuration have a built-in tool on."""
         flags = self._workspace.flags
-        if one.id == "question":
+        if candidate.id == "question":
             return flags.question
-        if one.id == "lsp":
+        if candidate.id == "lsp":
             return flags.lsp
-        if one.id in ("plan_exit", "plan_enter"):
+        if candidate.id in ("plan_exit", "plan_enter"):
             return flags.plan_mode
-        if one.id == "batch":
+        if candidate.id == "batch":
             return self._workspace.config.get("experimental", "batch_tool") is True
         return True
 
-    def _offered(self, one: Tool, provider: str, model: str) -> bool:
-        if not one.builtin:
+    def _offered(self, candidate: Tool, provider: str, model: str) -> bool:
+        if not candidate.builtin:
             return True
-        if not self._switched_on(one):
+        if not self._switched_on(candidate):
             return False
-        if one.id in ("websearch", "codesearch"):
+        if candidate.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
-        if one.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
+        if candidate.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
             return False
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
-        if one.id == "apply_patch":
+        if candidate.id == "apply_patch":
             return patches
-        if one.id in ("edit", "write", "multiedit"):
+        if candidate.id in ("edit", "write", "multiedit"):
             return not patches
         return True
 
@@ -400,5 +400,5 @@ def split_model(model: str | dict[str, str] | None) -> tuple[str, str]:
     check_kind(model, (str, dict), "model", "a name, such as 'openai:gpt-5', or {'providerID': ..., 'modelID': ...}")
     if isinstance(model, dict):
         return model.get("providerID", ""), model.get("modelID", "")
-    found = re.match(r"([^:/]*)[:/](.*)", model, re.DOTALL)
-    return (found.group(1), found.group(2)) if found else ("", model)
+    match = re.match(r"([^:/]*)[:/](.*)", model, re.DOTALL)
+    return (match.group(1), match.group(2)) if match else ("", model)

@@ -51,23 +51,23 @@ def repair(
     Returns:
         The tool's id and its arguments: the call itself, or one of ``invalid``.
     """
-    found = correct_name(registry, name)
-    if not isinstance(found, str) or registry.get(found) is None:
+    id = correct_name(registry, name)
+    if not isinstance(id, str) or registry.get(id) is None:
         known = ", ".join(sorted(registry.names() if available is None else available))
         return invalid_call(str(name), f"Model tried to call unavailable tool '{name}'. Available tools: {known}.")
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments, parse_constant=_no_json) if arguments.strip() else {}
         except (ValueError, RecursionError) as error:
-            said = f"JSON parsing failed: Text: {arguments}.\nError message: JSON Parse error: {_reason(error)}"
-            return invalid_call(found, f"Invalid input for tool {found}: {said}")
+            reason = f"JSON parsing failed: Text: {arguments}.\nError message: JSON Parse error: {_reason(error)}"
+            return invalid_call(id, f"Invalid input for tool {id}: {reason}")
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
-        given = json.dumps(arguments, ensure_ascii=False, default=str)
-        said = f"Type validation failed: Value: {given}.\nError message: the arguments must be one JSON object"
-        return invalid_call(found, f"Invalid input for tool {found}: {said}")
-    return found, arguments
+        shown = json.dumps(arguments, ensure_ascii=False, default=str)
+        reason = f"Type validation failed: Value: {shown}.\nError message: the arguments must be one JSON object"
+        return invalid_call(id, f"Invalid input for tool {id}: {reason}")
+    return id, arguments
 
 
 def invalid_call(name: str, error: str) -> tuple[str, dict[str, Any]]:

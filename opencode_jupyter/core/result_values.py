@@ -154,8 +154,8 @@ def _fields(name: str, fields: Mapping[Any, Any]) -> Rendering:
     pictures: list[Attachment] = []
     plain = _plain(fields, pictures)
     rows = [
-        [cut(str(key), CELL_CHARS), cut(_field(found), FIELD_CHARS)]
-        for key, found in itertools.islice(plain.items(), FIELDS)
+        [cut(str(key), CELL_CHARS), cut(_field(value), FIELD_CHARS)]
+        for key, value in itertools.islice(plain.items(), FIELDS)
     ]
     made = {"name": name, "columns": ["", ""], "index": 1, "rows": rows, "total": len(fields), "width": 2}
     return Rendering(_json(plain), [made] if rows else [], pictures)
@@ -185,7 +185,7 @@ def _items(value: Any) -> Rendering:
 
 def _parts(items: Iterable[Any]) -> Rendering:
     """Frames, pictures and other values that were returned together, one after the other."""
-    whole = Rendering("")
+    combined = Rendering("")
     texts = []
     parts = {id(part): part for part in map(figure_of, items) if part is not None}
     for value in parts.values():
@@ -195,10 +195,10 @@ def _parts(items: Iterable[Any]) -> Rendering:
         if not rendering.is_rich:
             row = [cut(rendering.text, FIELD_CHARS)]
             tables = [{"name": type(value).__name__, "columns": [""], "rows": [row], "total": 1, "width": 1}]
-        whole.tables += tables
-        whole.attachments += rendering.attachments
-    whole.text = "\n\n".join(texts)
-    return whole
+        combined.tables += tables
+        combined.attachments += rendering.attachments
+    combined.text = "\n\n".join(texts)
+    return combined
 
 
 def render_displayed(value: Any) -> Rendering | None:
@@ -238,7 +238,7 @@ def _plain(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
     if depth <= 0:
         return "…"
     if fields is not None:
-        made = {str(key): _plain(found, pictures, depth - 1) for key, found in itertools.islice(fields.items(), ITEMS)}
+        made = {str(key): _plain(item, pictures, depth - 1) for key, item in itertools.islice(fields.items(), ITEMS)}
         return made if len(fields) <= ITEMS else {**made, "…": f"{len(fields) - ITEMS:,} more"}
     items = [_plain(item, pictures, depth - 1) for item in itertools.islice(value, ITEMS)]
     return items if len(value) <= ITEMS else [*items, f"… {len(value) - ITEMS:,} more"]

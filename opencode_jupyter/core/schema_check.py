@@ -64,7 +64,7 @@ def checker(
             validator = validator_of(schema, tool)
         issues: list[dict[str, Any]] = []
         for error in _in_order(validator, arguments):
-            issues += [found for found in _issues(error) if found not in issues]
+            issues += [item for item in _issues(error) if item not in issues]
         if issues:
             raise SchemaMismatchError(issues[:MOST])
         return _with_defaults(schema, arguments) if fill_defaults else arguments
@@ -195,7 +195,7 @@ def _wrong_types(types: list[Any], error: Any) -> dict[str, Any]:
     path = list(error.absolute_path)
     if types == ["integer"] and isinstance(error.instance, float):
         return issue({"type": "int_from_float"}, path, None)
-    flat = [name for one in types for name in ([one] if isinstance(one, str) else one)]
+    flat = [name for kind in types for name in ([kind] if isinstance(kind, str) else kind)]
     names = dict.fromkeys("number" if name == "integer" else str(name) for name in flat)
     return wrong_type(" | ".join(names), received(error.instance), path)
 

@@ -77,10 +77,10 @@ def secrets_in(name: str, value: str) -> list[str]:
     """What is secret of a value: all of it, the password of a URL or of a connection string, or nothing."""
     value = value.strip()
     if _URL.match(value) is not None:
-        found = _USER.match(value)
-        if found is None:
+        match = _USER.match(value)
+        if match is None:
             return []
-        parts = [found["password"]] if found["password"] else [found["user"]] if is_secret_name(name) else []
+        parts = [match["password"]] if match["password"] else [match["user"]] if is_secret_name(name) else []
     elif _CONNECTION.search(value) is not None:
         parts = _CONNECTION.findall(value)
     else:
@@ -160,12 +160,12 @@ class Masker:
             return "…"
         if kind is dict:
             pairs = list(value.items())  # another thread may change it
-            found = [(self._walk(key, depth + 1), self._walk(one, depth + 1)) for key, one in pairs]
-            same = all(a is c and b is d for (a, b), (c, d) in zip(found, pairs, strict=True))
-            return value if same else dict(found)
+            masked = [(self._walk(key, depth + 1), self._walk(entry, depth + 1)) for key, entry in pairs]
+            same = all(a is c and b is d for (a, b), (c, d) in zip(masked, pairs, strict=True))
+            return value if same else dict(masked)
         if kind in (list, tuple):
             before = list(value)
-            items = [self._walk(one, depth + 1) for one in before]
+            items = [self._walk(item, depth + 1) for item in before]
             return value if all(a is b for a, b in zip(items, before, strict=True)) else kind(items)
         if kind is bytes:
             return self._bytes.replace(value)
@@ -173,7 +173,7 @@ class Masker:
             text = self._text.replace(str(value))
             return value if text == str(value) else text
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value) if one.init]
+            fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
             changed = {name: new for name, old in fields if (new := self._walk(old, depth + 1)) is not old}
             return dataclasses.replace(value, **changed) if changed else value
         return self._other(value)
@@ -191,12 +191,12 @@ class Masker:
         if self.value(original) is original:
             return value
         text = json.dumps(original, ensure_ascii=False, default=str)
-        there = {
+        spellings = {
             name: form
             for form, name in self._text.spellings.items()
             if json.dumps(form, ensure_ascii=False)[1:-1] in text
         }
-        restored: T = _replaced(value, there)
+        restored: T = _replaced(value, spellings)
         return restored
 
     def mask_result(self, result: ToolResult) -> None:
@@ -209,21 +209,23 @@ class Masker:
         seen: set[int] = set()
         todo: list[BaseException | None] = [error]
         while todo:
-            one = todo.pop()
-            if one is None or id(one) in seen:
+            current = todo.pop()
+            if current is None or id(current) in seen:
                 continue
-            seen.add(id(one))
-            todo += [one.__cause__, one.__context__]
-            texts = {name: text for name, text in vars(one).items() if isinstance(text, str)}
-            if isinstance(one, OSError):
-                texts |= {n: t for n in ("strerror", "filename", "filename2") if isinstance(t := getattr(one, n), str)}
-            args = tuple(self.text(arg) if isinstance(arg, str) else arg for arg in one.args)
+            seen.add(id(current))
+            todo += [current.__cause__, current.__context__]
+            texts = {name: text for name, text in vars(current).items() if isinstance(text, str)}
+            if isinstance(current, OSError):
+                texts |= {
+                    n: t for n in ("strerror", "filename", "filename2") if isinstance(t := getattr(current, n), str)
+                }
+            args = tuple(self.text(arg) if isinstance(arg, str) else arg for arg in current.args)
             try:
-                if args != one.args:
-                    one.args = args
+                if args != current.args:
+                    current.args = args
                 for name, text in texts.items():
                     if (masked := self.text(text)) != text:
-                        setattr(one, name, masked)
+                        setattr(current, name, masked)
             except Exception:  # noqa: S112 - an exception class of the user's may refuse
                 continue
 
@@ -234,8 +236,8 @@ def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
             value = value.replace(old, new)
         return value
     if isinstance(value, dict):
-        return {key: _replaced(one, texts) for key, one in value.items()}
-    return [_replaced(one, texts) for one in value] if isinstance(value, list) else value
+        return {key: _replaced(entry, texts) for key, entry in value.items()}
+    return [_replaced(item, texts) for item in value] if isinstance(value, list) else value
 
 
 class _Forms:
@@ -323,12 +325,12 @@ class Known:
         """What masks the secrets of now; None where there is none. Cheap: it is asked at every change of a call."""
         if self._environment != self._before:
             self._before = dict(self._environment)
-            found: dict[str, str] = {}
+            secrets: dict[str, str] = {}
             for name, value in os.environ.copy().items():
                 for secret in secrets_in(name, value):
-                    found.setdefault(secret, name)
-            found = {**self._learned, **found}
-            self._masker = Masker(found) if found else None
+                    secrets.setdefault(secret, name)
+            secrets = {**self._learned, **secrets}
+            self._masker = Masker(secrets) if secrets else None
         return self._masker
 
 

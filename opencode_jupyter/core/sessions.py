@@ -93,8 +93,8 @@ class Session:
             wire["model"] = {"id": self.model["modelID"], **{k: v for k, v in self.model.items() if k != "modelID"}}
         if self.parent_id:
             wire["parentID"] = self.parent_id
-        kept = [rule for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
-        rules = [{**self.rule_extras.get(rule, {}), **rule.to_wire()} for rule in kept]
+        own_rules = [rule for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
+        rules = [{**self.rule_extras.get(rule, {}), **rule.to_wire()} for rule in own_rules]
         if rules:
             wire["permission"] = rules
         return {**{key: value for key, value in self.extra.items() if key != "time"}, **wire}
@@ -127,8 +127,8 @@ class Session:
                 project_id=wire.get("projectID") or "global",
                 version=wire.get("version") or "",
             )
-            for rule, given in zip(rules, wire.get("permission") or (), strict=True):
-                if other := {key: value for key, value in given.items() if key not in rule.to_wire()}:
+            for rule, written_rule in zip(rules, wire.get("permission") or (), strict=True):
+                if other := {key: value for key, value in written_rule.items() if key not in rule.to_wire()}:
                     session.rule_extras[rule] = other
             written = session.to_wire()
             session.extra = {key: value for key, value in wire.items() if key not in written}
@@ -234,11 +234,11 @@ class Sessions(Generic[S]):
         info = await store.session(session) if store is not None else None
         if store is None or info is None:
             raise UnknownSessionError(f"There is no session {session!r}. %sessions lists the stored ones.")
-        found = self.session_type.from_wire(info)
-        found.workspace = self._workspace
+        opened = self.session_type.from_wire(info)
+        opened.workspace = self._workspace
         from .messages import Message, part_from_wire
 
-        by_id = {one["id"]: Message(one) for one in await store.messages(session)}
+        by_id = {info["id"]: Message(info) for info in await store.messages(session)}
         for part in await store.parts(session):
             message = by_id.get(part["messageID"])
             if message is None:
@@ -247,10 +247,10 @@ class Sessions(Generic[S]):
             if isinstance(made, dict):
                 made.pop("opencode_jupyter", None)
             message.parts.append(made)
-        found.messages = list(by_id.values())
-        self._sessions.setdefault(found.id, found)
-        restore_mode(self._workspace, self._sessions[found.id])
-        return self._sessions[found.id]
+        opened.messages = list(by_id.values())
+        self._sessions.setdefault(opened.id, opened)
+        restore_mode(self._workspace, self._sessions[opened.id])
+        return self._sessions[opened.id]
 
     def list(self) -> list[S]:
         """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all that are kept."""
@@ -262,18 +262,18 @@ class Sessions(Generic[S]):
         Raises:
             UnknownSessionError: there is none of that id.
         """
-        found = await self.open(session)
-        if found.run is not None:
-            found.run.abort("closed")
+        deleted = await self.open(session)
+        if deleted.run is not None:
+            deleted.run.abort("closed")
         if self._workspace.store is not None:
-            await self._workspace.store.delete_session(found.id)
-        gone = {found.id}
+            await self._workspace.store.delete_session(deleted.id)
+        removed = {deleted.id}
         for other in list(self._sessions.values()):  # parents come before their children
-            if other.id in gone or other.parent_id in gone:
-                gone.add(other.id)
+            if other.id in removed or other.parent_id in removed:
+                removed.add(other.id)
                 self._sessions.pop(other.id, None)
                 self._workspace.publish("session.deleted", partial(_told, other))
-        if self._default is found:
+        if self._default is deleted:
             self._default = None
 
     def open_message(self, session: Session, agent: str) -> str:

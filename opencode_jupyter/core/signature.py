@@ -113,15 +113,15 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
 def context_of(fn: Callable[..., Any]) -> list[str]:
     """The parameters of a function that get the context."""
     hints = _Hints(fn)
-    found = []
+    names = []
     for name, parameter in signature_of(fn).parameters.items():
         try:
             annotation = hints.of(name, parameter.annotation)
         except TypeError:  # of a parameter that is not looked at
             continue
         if annotation is ToolContext:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
@@ -163,7 +163,7 @@ class _Hints:
         if annotation is inspect.Parameter.empty:
             return Any
         try:
-            found = self._resolved(name, annotation)
+            resolved = self._resolved(name, annotation)
         except Exception as error:
             if _last_name(annotation) == ToolContext.__name__:  # imported for type checkers only
                 return ToolContext
@@ -172,9 +172,9 @@ class _Hints:
                 f"{_name(self._fn)}: the type {shown} of the parameter {name} can't be found ({error}); "
                 "import or define it before the function (not under TYPE_CHECKING)"
             ) from error
-        if found is ToolContext or ToolContext in typing.get_args(found):
+        if resolved is ToolContext or ToolContext in typing.get_args(resolved):
             return ToolContext
-        return found
+        return resolved
 
     def _resolved(self, name: str, annotation: Any) -> Any:
         holder = types.SimpleNamespace(__annotations__={name: annotation})
@@ -184,19 +184,19 @@ class _Hints:
 
     def _scope(self) -> dict[str, Any]:
         """Names that the function's body could see, and those around the place where the tool is made."""
-        found: dict[str, Any] = {}
+        names: dict[str, Any] = {}
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(PACKAGE + "."):
             frame = frame.f_back
         if frame is not None and frame.f_globals is self._globals and frame.f_locals is not self._globals:
-            found.update(frame.f_locals)
+            names.update(frame.f_locals)
         if self._code is not None:
             for name, cell in zip(self._code.co_freevars, self._cells, strict=False):
                 try:
-                    found[name] = cell.cell_contents
+                    names[name] = cell.cell_contents
                 except ValueError:  # not set yet
                     continue
-        return found
+        return names
 
 
 def _inner(fn: Any) -> Any:
@@ -210,9 +210,9 @@ def _described(annotation: Any, text: str | None) -> Any:
     """An annotation with a description: that of its Field, else ``Annotated[int, "how many"]``'s, else `text`."""
     if typing.get_origin(annotation) is Annotated:
         extras = annotation.__metadata__
-        if any(isinstance(one, FieldInfo) and one.description for one in extras):
+        if any(isinstance(extra, FieldInfo) and extra.description for extra in extras):
             return annotation
-        text = next((one for one in extras if isinstance(one, str)), text)
+        text = next((extra for extra in extras if isinstance(extra, str)), text)
     return annotation if text is None else Annotated[annotation, Field(description=text)]
 
 

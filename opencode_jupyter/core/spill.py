@@ -132,9 +132,9 @@ class Spill:
             source = source + self._held
         if self.bytes <= length:
             return source.decode("utf-8", "replace")
-        wanted = 4 * length
-        text = _end(bytes(source[-wanted:])).decode("utf-8", "replace")
-        if len(text) <= length and self.bytes <= wanted:
+        room = 4 * length
+        text = _end(bytes(source[-room:])).decode("utf-8", "replace")
+        if len(text) <= length and self.bytes <= room:
             return text
         return "...\n\n" + text[-length:]
 
@@ -251,8 +251,8 @@ class Spill:
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
-    found = os.fstat(descriptor)
-    return found.st_dev, found.st_ino
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _lines(part: bytes) -> int:

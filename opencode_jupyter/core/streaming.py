@@ -174,45 +174,45 @@ class Stream:
 
     def result(self) -> ToolResult:
         """The result: the text that came, with what the tool said of it. A result with an output of its own stands."""
-        given = self._result
-        if isinstance(given, ToolResult) and given.value is not None and not given.output:
-            return self._with_value(given)
-        if given is None:
-            given = ToolResult()
-        elif isinstance(given, dict):
-            given = ToolResult(
-                str(given.get("title") or ""),
-                given.get("output") or "",
-                dict(given.get("metadata") or {}),
-                attachments_of(given.get("attachments")),
+        result = self._result
+        if isinstance(result, ToolResult) and result.value is not None and not result.output:
+            return self._with_value(result)
+        if result is None:
+            result = ToolResult()
+        elif isinstance(result, dict):
+            result = ToolResult(
+                str(result.get("title") or ""),
+                result.get("output") or "",
+                dict(result.get("metadata") or {}),
+                attachments_of(result.get("attachments")),
             )
         with self._lock:
-            if given.output:
+            if result.output:
                 self._spill.discard()
-                return given
-            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
-        given.output = whole.text
-        given.metadata = {**given.metadata, **_metadata(whole)}
-        return given
+                return result
+            spilled = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
+        result.output = spilled.text
+        result.metadata = {**result.metadata, **_metadata(spilled)}
+        return result
 
-    def _with_value(self, given: ToolResult) -> ToolResult:
+    def _with_value(self, result: ToolResult) -> ToolResult:
         """The text that came, and below it the value that the tool gave."""
         from .result_values import result_of  # here: few streams end so
 
-        shown = result_of("streaming", given.value)
+        shown = result_of("streaming", result.value)
         with self._lock:
             printed = self._spill.live(SHOWN)
             between = "\n" if printed and not printed.endswith("\n") else ""
             self._spill.feed(encode(between + shown.output))
-            whole = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
-        given.output = whole.text
-        given.metadata = {**shown.metadata, **given.metadata, **_metadata(whole)}
-        if whole.truncated:
-            given.metadata.pop(PRINTED, None)
-        elif PRINTED in given.metadata:
-            given.metadata[PRINTED] = printed
-        given.attachments = [*given.attachments, *shown.attachments]
-        return given
+            spilled = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
+        result.output = spilled.text
+        result.metadata = {**shown.metadata, **result.metadata, **_metadata(spilled)}
+        if spilled.truncated:
+            result.metadata.pop(PRINTED, None)
+        elif PRINTED in result.metadata:
+            result.metadata[PRINTED] = printed
+        result.attachments = [*result.attachments, *shown.attachments]
+        return result
 
     def abandon(self) -> None:
         """The call ends early: what came so far stays on its part."""
@@ -250,17 +250,17 @@ class Stream:
             shown = self._spill.live(SHOWN)
             path = self._spill.path
         if self._send is not None:
-            whole = {} if path is None else {"outputPath": path}
-            self._send(title, {"output": shown, **whole, **self._reported})
+            saved = {} if path is None else {"outputPath": path}
+            self._send(title, {"output": shown, **saved, **self._reported})
 
 
-def _metadata(whole: Spilled) -> dict[str, Any]:
-    found: dict[str, Any] = {"truncated": whole.truncated}
-    if whole.truncated:
-        found |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
-        if whole.output_path is not None:
-            found["outputPath"] = whole.output_path
-    return found
+def _metadata(spilled: Spilled) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"truncated": spilled.truncated}
+    if spilled.truncated:
+        metadata |= {"lines": spilled.text_lines, "bytes": spilled.bytes, "cutLine": spilled.cut_line}
+        if spilled.output_path is not None:
+            metadata["outputPath"] = spilled.output_path
+    return metadata
 
 
 def _described(piece: Any) -> str:

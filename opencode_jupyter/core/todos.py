@@ -25,11 +25,11 @@ class Todos:
         """Make `todos` the session's whole list, and publish ``todo.updated``."""
         store = self._workspace.store
         todos = self._workspace.masked([dict(todo) for todo in todos])
-        kept = [dict(todo) for todo in todos]  # the caller's may change later
+        copies = [dict(todo) for todo in todos]  # the caller's may change later
         if store is None:
-            self._kept[session_id] = kept
+            self._kept[session_id] = copies
         else:
-            await store.replace_todos(session_id, kept)
+            await store.replace_todos(session_id, copies)
         self._workspace.publish("todo.updated", lambda: {"sessionID": session_id, "todos": todos})
 
     async def get(self, session_id: str) -> list[dict[str, Any]]:
@@ -38,11 +38,11 @@ class Todos:
         if store is None:
             return [dict(todo) for todo in self._kept.get(session_id, ())]
         try:
-            found = await store.todos(session_id)
+            todos = await store.todos(session_id)
         except Exception:
             log.exception("the task list of %s could not be read", session_id)
             return []
-        return [todo for todo in found if isinstance(todo, dict)]
+        return [todo for todo in todos if isinstance(todo, dict)]
 
 
 def left(todos: list[dict[str, Any]]) -> int:

@@ -88,8 +88,8 @@ class Bound:
     @property
     def parameters(self) -> dict[str, Any]:
         """JSON schema of the arguments, as a provider is sent it."""
-        given = self.definition.parameters
-        return given if isinstance(given, dict) else json_schema(given)
+        schema = self.definition.parameters
+        return schema if isinstance(schema, dict) else json_schema(schema)
 
     @property
     def parameters_for_person(self) -> dict[str, Any]:
@@ -120,17 +120,17 @@ class Bound:
 
             formatter = self.definition.format_validation_error
             for_person = f"{self.id}: {error}"
-            said = str(error)
+            reason = str(error)
             if isinstance(error, ValidationError):
-                found = list_issues(error, self.parameters)
-                said, for_person = as_json(found), sentences(self.id, found)
+                issues = list_issues(error, self.parameters)
+                reason, for_person = as_json(issues), sentences(self.id, issues)
             elif isinstance(error, SchemaMismatchError):
                 for_person = sentences(self.id, error.errors())
             if formatter is not None and isinstance(error, ValidationError | SchemaMismatchError):
                 message = formatter(error)
             else:
                 message = (
-                    f"The {self.id} tool was called with invalid arguments: {said}.\n"
+                    f"The {self.id} tool was called with invalid arguments: {reason}.\n"
                     "Please rewrite the input so it satisfies the expected schema."
                 )
             raise InvalidArgumentsError(message, tool=self.id, cause=error, for_person=for_person) from error
@@ -383,12 +383,12 @@ def tool(
     def decorate(fn: Callable[..., Any]) -> Tool:
         if isinstance(fn, Tool):
             raise TypeError(f"{fn.id} is a tool already")
-        given = described(fn)
-        name = id or given.name
+        described_tool = described(fn)
+        name = id or described_tool.name
         if not name:
             raise TypeError(f"this function has no name; give the tool one: tool('name')({fn!r})")
-        model, execute = execute_of(given.fn, parameters or given.parameters)
-        text = description if description is not None else given.description
+        model, execute = execute_of(described_tool.fn, parameters or described_tool.parameters)
+        text = description if description is not None else described_tool.description
         definition = Definition(text, model, execute, format_validation_error, asks=asks)
         made = Tool(name, definition, runs_in=runs_in, body=body, source=_module_of(fn))
         if made.static is not None:

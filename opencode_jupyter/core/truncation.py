@@ -170,7 +170,7 @@ class Truncation:
             How many were deleted.
         """
         limit = time.time() - days * 86400
-        gone = 0
+        removed = 0
         try:
             with os.scandir(self.directory) as entries:
                 for entry in entries:
@@ -179,10 +179,10 @@ class Truncation:
                     with contextlib.suppress(OSError):
                         if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime < limit:
                             os.unlink(entry.path)
-                            gone += 1
+                            removed += 1
         except OSError:
             pass
-        return gone
+        return removed
 
 
 def output(

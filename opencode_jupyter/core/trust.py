@@ -90,7 +90,7 @@ class Trust:
         with self._lock:
             known = dict(self._read())
             for subject in subjects:
-                before = [one for one in known.get(_key(subject), ()) if one != subject.digest]
+                before = [old for old in known.get(_key(subject), ()) if old != subject.digest]
                 known[_key(subject)] = [*before, subject.digest][-KEPT:]
             self._write(known)
 
@@ -142,7 +142,7 @@ class Trust:
             try:
                 data = json.loads(self._path.read_text("utf-8"))
                 self._known = {
-                    str(k): [str(one) for one in (v if isinstance(v, list) else [v])] for k, v in data.items()
+                    str(k): [str(content) for content in (v if isinstance(v, list) else [v])] for k, v in data.items()
                 }
             except (OSError, ValueError, AttributeError):
                 log.warning("%s cannot be read: trust is requested again", self._path)
@@ -166,9 +166,9 @@ def untrusted(workspace: ToolHost) -> list[Subject]:
     """
     more = (subject for list_more in workspace.trust_subjects for subject in list_more())
     subjects = {(subject.kind, subject.name): subject for subject in more}
-    wanted = workspace.config.wants
-    if wanted is not None and workspace.config.removed:
-        subjects = {(wanted.kind, wanted.name): wanted, **subjects}
+    project = workspace.config.wants
+    if project is not None and workspace.config.removed:
+        subjects = {(project.kind, project.name): project, **subjects}
     for source in workspace.registry.sources:
         list_untrusted = getattr(source, "untrusted", None)
         for subject in list_untrusted() if list_untrusted is not None else ():
@@ -202,15 +202,15 @@ def take_up(workspace: ToolHost) -> None:
 
 async def ask_for_project(workspace: ToolHost, call: Call) -> None:
     """Ask once, before a call, whether the project is trusted; whoever says no works in a restricted one."""
-    wanted = workspace.config.wants
-    if call.dry_run or wanted is None or not workspace.config.removed or wanted in workspace.trust.asked:
+    project = workspace.config.wants
+    if call.dry_run or project is None or not workspace.config.removed or project in workspace.trust.asked:
         return
     if workspace.permissions.approve is None and workspace.present is None:
         return  # nobody to ask: the configuration's warnings say so
-    workspace.trust.asked.add(wanted)
-    more = [one for one in await asyncio.to_thread(untrusted, workspace) if one != wanted]
-    lines = [str(wanted.shown["content"]), *map(_line, more)]
-    shown = replace(wanted, shown={**wanted.shown, "content": "\n".join(lines)})
+    workspace.trust.asked.add(project)
+    more = [subject for subject in await asyncio.to_thread(untrusted, workspace) if subject != project]
+    lines = [str(project.shown["content"]), *map(_line, more)]
+    shown = replace(project, shown={**project.shown, "content": "\n".join(lines)})
     with contextlib.suppress(PermissionRejectedError, PermissionCorrectedError):
         await workspace.trust.require(shown, call, *more)
         take_up(workspace)

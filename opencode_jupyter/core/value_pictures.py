@@ -91,8 +91,7 @@ def _drawn(figure: Any) -> str:
     words = []
     for axes in figure.axes[:AXES]:
         labels = [f"{way}: {text}" for way, text in (("x", axes.get_xlabel()), ("y", axes.get_ylabel())) if text]
-        said = " ".join(filter(None, [axes.get_title(), f"({', '.join(labels)})" if labels else ""]))
-        words.append(said)
+        words.append(" ".join(filter(None, [axes.get_title(), f"({', '.join(labels)})" if labels else ""])))
     words = [word for word in words if word]
     return f": {cut('; '.join(words), LABEL_CHARS)}" if words else ""
 

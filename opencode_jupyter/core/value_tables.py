@@ -169,7 +169,7 @@ def dict_rows(items: Iterable[Any]) -> list[dict[str, Any]] | None:
         fields = fields_of(item)
         if fields is None:
             return None
-        rows.append({str(key): found for key, found in fields.items()})
+        rows.append({str(key): value for key, value in fields.items()})
     return rows or None
 
 

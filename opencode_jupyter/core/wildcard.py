@@ -85,11 +85,11 @@ def compiled(pattern: str) -> Matcher:
     pattern = pattern.replace("\\", "/")
     if _FOLD_CASE:
         pattern = pattern.lower()
-    whole = _glob(pattern)
+    matches = _glob(pattern)
     if not pattern.endswith(" *"):
-        return whole
+        return matches
     short = _glob(pattern[:-2])
-    return lambda text: whole(text) or short(text)
+    return lambda text: matches(text) or short(text)
 
 
 def _glob(pattern: str) -> Matcher:

@@ -171,9 +171,9 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     """
     out = dict(base)
     for key, value in over.items():
-        mine = out.get(key)
-        if isinstance(mine, Mapping) and isinstance(value, Mapping):
-            out[key] = deep_merge(mine, value)
+        old = out.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            out[key] = deep_merge(old, value)
         else:
             out[key] = copy.deepcopy(value)
     return out
@@ -183,7 +183,7 @@ def merge_config(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
     """`deep_merge` for whole configurations: the lists in `CONCATENATED` are joined, each entry kept once."""
     out = deep_merge(base, over)
     for key in CONCATENATED:
-        mine, theirs = base.get(key), over.get(key)
-        if isinstance(mine, list) and isinstance(theirs, list):
-            out[key] = list(dict.fromkeys([*mine, *theirs]))
+        old, new = base.get(key), over.get(key)
+        if isinstance(old, list) and isinstance(new, list):
+            out[key] = list(dict.fromkeys([*old, *new]))
     return out

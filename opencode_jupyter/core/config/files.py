@@ -39,13 +39,13 @@ def read(path: Path) -> str:
         OSError: it can't be read, is no plain file, or is too large.
         UnicodeDecodeError: it is no UTF-8.
     """
-    found = os.stat(path)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.stat(path)
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(0, "it is a folder, and a file is expected here")
-    if not stat.S_ISREG(found.st_mode):  # a pipe would never end, or never begin
+    if not stat.S_ISREG(status.st_mode):  # a pipe would never end, or never begin
         raise OSError(0, "it is no plain file")
-    if found.st_size > LARGEST:
-        raise OSError(0, f"it has {found.st_size:,} bytes; at most {LARGEST:,} are read")
+    if status.st_size > LARGEST:
+        raise OSError(0, f"it has {status.st_size:,} bytes; at most {LARGEST:,} are read")
     return path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8")
 
 

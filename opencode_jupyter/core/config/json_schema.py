@@ -70,8 +70,8 @@ def _plain(node: Any) -> Any:
             continue
         # What stands under properties and $defs are names, of which one may be "title".
         named = key in ("properties", "$defs") and isinstance(value, dict)
-        said = "anyOf" if key == "oneOf" else key
-        out[said] = {name: _plain(entry) for name, entry in value.items()} if named else _plain(value)
+        keyword = "anyOf" if key == "oneOf" else key
+        out[keyword] = {name: _plain(entry) for name, entry in value.items()} if named else _plain(value)
     return out
 
 

@@ -65,9 +65,9 @@ def load_config(
         return read(restricted=False)
     config = read(restricted=True)
     if config.wants is not None and trusted(config.wants):
-        whole = read(restricted=False)
-        if whole.wants == config.wants:  # else it was written in between
-            return whole
+        complete = read(restricted=False)
+        if complete.wants == config.wants:  # else it was written in between
+            return complete
     return config
 
 
@@ -101,10 +101,10 @@ def _load(
             loader.file(folder / name, project=True)
     own_folder = variables.get("OPENCODE_CONFIG_DIR")
     loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
-    mine = {os.path.realpath(folder) for folder in (global_folder, base / ".opencode")}
-    mine |= {os.path.realpath(own_folder)} if own_folder else set()
+    user_folders = {os.path.realpath(folder) for folder in (global_folder, base / ".opencode")}
+    user_folders |= {os.path.realpath(own_folder)} if own_folder else set()
     for folder in loader.config.directories:
-        of_project = folder.parent in project and os.path.realpath(folder) not in mine
+        of_project = folder.parent in project and os.path.realpath(folder) not in user_folders
         if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):
             for name in (*PROJECT_FILES, TOML_FILE):
                 loader.file(folder / name, project=of_project)
@@ -123,15 +123,15 @@ def _load(
 def _directories(
     global_folder: Path, project: list[Path], home: Path, own: str | None, texts: Mapping[Path, str]
 ) -> list[Path]:
-    found = [global_folder]
+    directories = [global_folder]
     to_be = {path.parent for path in texts}
     own_folders = [folder / ".opencode" for folder in project]
-    found += [folder for folder in own_folders if folder.is_dir() or folder in to_be]
+    directories += [folder for folder in own_folders if folder.is_dir() or folder in to_be]
     if (home / ".opencode").is_dir():
-        found.append(home / ".opencode")
+        directories.append(home / ".opencode")
     if own:
-        found.append(Path(os.path.abspath(own)))
-    return list(dict.fromkeys(found))
+        directories.append(Path(os.path.abspath(own)))
+    return list(dict.fromkeys(directories))
 
 
 def _managed_folder(env: Mapping[str, str]) -> str:
@@ -187,23 +187,23 @@ class Loader:
         """Add what a file or a variable holds."""
         from .parse import Parsed, parse  # here, as below: many have no config files
 
-        found = parse(text, path=path, folder=folder, env=self.env, home=self.config.home)
-        if not isinstance(found.data, dict):
-            kind = type(found.data).__name__
+        parsed = parse(text, path=path, folder=folder, env=self.env, home=self.config.home)
+        if not isinstance(parsed.data, dict):
+            kind = type(parsed.data).__name__
             raise ConfigError(f"must be an object ({{...}}), not {kind}", path=path, line=1)
-        self.config.brought |= found.filled.brought.keys()
+        self.config.brought |= parsed.filled.brought.keys()
         if project:
-            written = found
-            if found.filled.brought:
+            written = parsed
+            if parsed.filled.brought:
                 try:
                     written = parse(
                         text, path=path, folder=folder, env=self.env, home=self.config.home, within=self.project
                     )
                 except ConfigError:  # a reference stands where only its value makes sense
-                    written = Parsed(dict.fromkeys(found.data, found.filled.written), found.filled)
-            self.add(found.data, label or path, path, found, written.data)
+                    written = Parsed(dict.fromkeys(parsed.data, parsed.filled.written), parsed.filled)
+            self.add(parsed.data, label or path, path, parsed, written.data)
             return
-        self.add(found.data, label or path, path, found)
+        self.add(parsed.data, label or path, path, parsed)
 
     def add(
         self,
@@ -227,23 +227,23 @@ class Loader:
         where = path or label
         warnings = _Warnings(where, text)
         for keys, first, last in text.repeated() if text else ():
-            said = f"{'.'.join(keys)} is repeated here (first on line {first}); only the last one takes effect"
-            warnings.add(keys, said, last)
+            message = f"{'.'.join(keys)} is repeated here (first on line {first}); only the last one takes effect"
+            warnings.add(keys, message, last)
         try:
             clean = normalise(data, warnings.add, text.show if text else None)
         except ConfigError as error:
             raise ConfigError(str(error), path=where) from None
         self.config.warnings += warnings.all()
-        whole = clean
+        source = clean
         if written is not None:
             origin = Origin(label, where, project=True)
-            clean, whole = self._of_project(origin, clean, written)
+            clean, source = self._of_project(origin, clean, written)
         else:
             self._agents |= {*clean.get("agent", ()), *clean.get("mode", ())}
             file = path if path and os.path.isabs(path) else ""
             project = bool(file) and Path(file).is_relative_to(self.project)
             origin = Origin(label, file, project, later=bool(self.parts))
-        self.config.sources.append((where, whole))
+        self.config.sources.append((where, source))
         if text:
             self._read[label] = (where, text)
         self.config.data = merge_config(self.config.data, clean)
@@ -299,8 +299,8 @@ class Loader:
             from .parse import parse
 
             name = "OPENCODE_PERMISSION"
-            found = parse(forced, path=name, folder=self.project, env=self.env, home=config.home)
-            self.add({"permission": found.data}, name, text=found)
+            parsed = parse(forced, path=name, folder=self.project, env=self.env, home=config.home)
+            self.add({"permission": parsed.data}, name, text=parsed)
         tools = config.data.get("tools")
         if tools:
             explicit = config.data.get("permission", {})
@@ -326,8 +326,8 @@ class Loader:
     def _complete(self) -> None:
         """Tell of MCP servers that no file describes whole; each may be spread over several."""
         for name, server in (self.config.data.get("mcp") or {}).items():
-            said = any(warning.key.startswith(f"mcp.{name}.") for warning in self.config.warnings)
-            lacks = None if said else incomplete(server)
+            reported = any(warning.key.startswith(f"mcp.{name}.") for warning in self.config.warnings)
+            lacks = None if reported else incomplete(server)
             if lacks:
                 label = next((self.config.origin("mcp", name, key) for key in server), "")
                 path, text = self._read.get(label, (label, None))

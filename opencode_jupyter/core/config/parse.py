@@ -190,11 +190,11 @@ def _toml(filled: Filled, path: str) -> Parsed:
     except RecursionError:
         raise ConfigError("is nested too deeply", path=path) from None
     except tomllib.TOMLDecodeError as error:
-        found = _TOML_ERROR.match(str(error))
-        if found is None:  # at the end of the file
+        match = _TOML_ERROR.match(str(error))
+        if match is None:  # at the end of the file
             line = filled.written.count("\n") + 1
             raise ConfigError(f"is not valid TOML: {error}", path=path, line=line) from None
-        raise _syntax(filled, path, found[1], int(found[2]), int(found[3])) from None
+        raise _syntax(filled, path, match[1], int(match[2]), int(match[3])) from None
 
 
 def _syntax(filled: Filled, path: str, what: str, line: int, column: int) -> ConfigError:
@@ -227,8 +227,8 @@ def key_positions(text: str) -> Iterator[tuple[Keys, int]]:
     # Of each bracket that is open: whether it is a list, and the key (or number) of the entry that it is at.
     open_: list[tuple[bool, str]] = []
     last: tuple[str, int] = ("", 0)
-    for found in _TOKENS.finditer(text):
-        piece = found[0]
+    for match in _TOKENS.finditer(text):
+        piece = match[0]
         if piece in "{[":
             open_.append((piece == "[", "0"))
         elif piece in "}]":
@@ -241,7 +241,7 @@ def key_positions(text: str) -> Iterator[tuple[Keys, int]]:
             open_[-1] = (False, last[0])
             yield tuple(key for _, key in open_), last[1]
         elif piece not in ",:":
-            last = (_key(piece), found.start())
+            last = (_key(piece), match.start())
 
 
 def _key(piece: str) -> str:
@@ -308,21 +308,21 @@ def fill_references(
         return out
     pieces: list[str] = []
     length = done = 0
-    for found in REFERENCE.finditer(text):
-        if within is not None and (found[1] == "env" or not _inside(found[2], within, folder, home)):
+    for match in REFERENCE.finditer(text):
+        if within is not None and (match[1] == "env" or not _inside(match[2], within, folder, home)):
             continue
-        if found[1] == "env":
-            bare = said = env.get(found[2], "")
+        if match[1] == "env":
+            bare = escaped = env.get(match[2], "")
         else:
-            bare = _content(found[2], path, text.count("\n", 0, found.start()) + 1, folder, home)
-            said = json.dumps(bare, ensure_ascii=False)[1:-1]
-        pieces += [text[done : found.start()], said]
-        length += found.start() - done
-        out._spans.append((length, length + len(said), found.start(), found[0]))
-        length += len(said)
-        done = found.end()
+            bare = _content(match[2], path, text.count("\n", 0, match.start()) + 1, folder, home)
+            escaped = json.dumps(bare, ensure_ascii=False)[1:-1]
+        pieces += [text[done : match.start()], escaped]
+        length += match.start() - done
+        out._spans.append((length, length + len(escaped), match.start(), match[0]))
+        length += len(escaped)
+        done = match.end()
         if bare:
-            out.brought[bare] = found[0]
+            out.brought[bare] = match[0]
     out.text = "".join([*pieces, text[done:]])
     return out
 

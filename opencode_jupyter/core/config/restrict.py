@@ -104,9 +104,9 @@ def subject(project: Path, home: Path, sources: Iterable[tuple[str, Restricted]]
     )
 
 
-def summary(wanted: Iterable[Keys]) -> str:
+def summary(removed: Iterable[Keys]) -> str:
     """The keys of what is not in effect, for a warning."""
-    names = list(dict.fromkeys(".".join(keys[:3]) for keys in wanted))
+    names = list(dict.fromkeys(".".join(keys[:3]) for keys in removed))
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more
 
@@ -122,19 +122,21 @@ def _short(value: Any) -> str:
 
 
 def _rules(out: Restricted, keys: Keys, permission: Mapping[str, Any]) -> None:
-    kept: dict[str, Any] = {}
+    stricter: dict[str, Any] = {}
     for name, value in permission.items():
         if isinstance(value, Mapping):
             patterns = {pattern: action for pattern, action in value.items() if action in STRICTER}
             if patterns:
-                kept[name] = patterns
-            out.removed += [((*keys, name, one), action) for one, action in value.items() if one not in patterns]
+                stricter[name] = patterns
+            out.removed += [
+                ((*keys, name, pattern), action) for pattern, action in value.items() if pattern not in patterns
+            ]
         elif value in STRICTER:
-            kept[name] = value
+            stricter[name] = value
         else:
             out.removed.append(((*keys, name), value))
-    if kept:
-        out.rules[keys] = {**out.rules.get(keys, {}), **kept}
+    if stricter:
+        out.rules[keys] = {**out.rules.get(keys, {}), **stricter}
 
 
 def _switches(out: Restricted, tools: Mapping[str, Any]) -> None:
@@ -179,7 +181,7 @@ def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
         return value
     from .parse import REFERENCE  # here: few projects have a configuration
 
-    kept = {}
+    clean = {}
     for key, entry in value.items():
         here = (*keys, str(key))
         if REFERENCE.search(str(key)) or (
@@ -187,5 +189,5 @@ def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
         ):
             out.removed.append((here, entry))
         else:
-            kept[key] = _without_references(out, here, entry)
-    return kept
+            clean[key] = _without_references(out, here, entry)
+    return clean

@@ -14,12 +14,12 @@ _WORK = 1_000_000
 
 def not_decided(after: Sequence[Rule], new: Rule) -> Rule | None:
     """The rule that decides in place of `new`; None if its action holds for its pattern."""
-    place = _last(after, new)
-    for rule in reversed(after[place + 1 :]):
+    index = _last(after, new)
+    for rule in reversed(after[index + 1 :]):
         if rule.action != new.action and match(new.permission, rule.permission) and covers(rule.pattern, new.pattern):
             return rule
-    found = evaluate(new.permission, new.pattern, after)
-    return None if found.action == new.action else found
+    decider = evaluate(new.permission, new.pattern, after)
+    return None if decider.action == new.action else decider
 
 
 def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
@@ -27,9 +27,9 @@ def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | 
 
     It errs on the safe side: a rule may be named though another one covers it up.
     """
-    for here, there in ((before, after), (after, before)):
-        for index, rule in enumerate(here):
-            if not _same(rule, new) and rule not in there and not _covered(here, index):
+    for rules, others in ((before, after), (after, before)):
+        for index, rule in enumerate(rules):
+            if not _same(rule, new) and rule not in others and not _covered(rules, index):
                 return rule
     places = {_key(rule): i for i, rule in reversed(list(enumerate(after)))}
     common = [r for r in before if not _same(r, new) and r in after]
@@ -49,24 +49,24 @@ def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | N
     """A rule that denies, is in force, and would be overruled by `new` for a part of what it denies; None if none."""
     if new.action == "deny":
         return None
-    place, place_before = _last(after, new), _last(before, new)
+    index_after, index_before = _last(after, new), _last(before, new)
     for index, rule in enumerate(before):
         if rule.action != "deny" or not overlap(new.permission, rule.permission):
             continue
         later = [r for r in before[index + 1 :] if match(new.permission, r.permission)]
-        if index < place_before or any(covers(r.pattern, rule.pattern) for r in later):
+        if index < index_before or any(covers(r.pattern, rule.pattern) for r in later):
             continue  # overruled already, or said again
         left = max((i for i, r in enumerate(after) if r == rule), default=-1)
-        if left < place and overlap(new.pattern, rule.pattern):
+        if left < index_after and overlap(new.pattern, rule.pattern):
             return rule
     return None
 
 
-def overlap(one: str, other: str) -> bool:
+def overlap(first: str, second: str) -> bool:
     """Return whether some text fits both patterns. For very long patterns: perhaps."""
-    if one == other or match(one, other) or match(other, one):
+    if first == second or match(first, second) or match(second, first):
         return True
-    return any(_meet(a, b) for a in _forms(one) for b in _forms(other))
+    return any(_meet(a, b) for a in _forms(first) for b in _forms(second))
 
 
 def covers(wide: str, narrow: str) -> bool:
@@ -102,20 +102,20 @@ def _forms(pattern: str) -> list[str]:
     return [pattern, pattern[:-2]] if pattern.endswith(" *") else [pattern]  # a tail " *" optional
 
 
-def _meet(one: str, other: str) -> bool:
-    if len(one) * len(other) > _WORK:
+def _meet(first: str, second: str) -> bool:
+    if len(first) * len(second) > _WORK:
         return True
-    # row[j]: the pieces of `one` so far and the first j of `other` can stand for the same text.
+    # row[j]: the pieces of `first` so far and the first j of `second` can stand for the same text.
     row = [True]
-    for char in other:
+    for char in second:
         row.append(row[-1] and char == "*")
-    for mine in one:
-        new = [row[0] and mine == "*"]
-        for j, theirs in enumerate(other):
-            if "*" in (mine, theirs):
+    for piece in first:
+        new = [row[0] and piece == "*"]
+        for j, other in enumerate(second):
+            if "*" in (piece, other):
                 # A star stands for nothing, or for one piece more of the other pattern.
                 new.append(new[j] or row[j + 1])
             else:
-                new.append(row[j] and (mine == theirs or "?" in (mine, theirs)))
+                new.append(row[j] and (piece == other or "?" in (piece, other)))
         row = new
     return row[-1]

@@ -360,9 +360,9 @@ def _placed(entries: dict[str, str], pattern: str, action: str, keep_denies: boo
     yield {**others, pattern: action}
     if keep_denies:
         items = list(others.items())
-        for place in reversed(range(len(items))):
-            if items[place][1] == "deny":
-                yield dict([*items[:place], (pattern, action), *items[place:]])
+        for index in reversed(range(len(items))):
+            if items[index][1] == "deny":
+                yield dict([*items[:index], (pattern, action), *items[index:]])
 
 
 def _without(section: Any, permission: str, pattern: str) -> dict[str, Any] | None:
@@ -375,10 +375,10 @@ def _without(section: Any, permission: str, pattern: str) -> dict[str, Any] | No
     rest = {key: entry for key, entry in section.items() if key != permission}
     if not isinstance(value, dict):
         return rest if pattern == "*" else None
-    found = pattern if pattern in value else next((key for key in value if expand(key) == pattern), None)
-    if found is None:
+    written = pattern if pattern in value else next((key for key in value if expand(key) == pattern), None)
+    if written is None:
         return None
-    left = {key: entry for key, entry in value.items() if key != found}
+    left = {key: entry for key, entry in value.items() if key != written}
     return {**section, permission: left} if left else rest
 
 

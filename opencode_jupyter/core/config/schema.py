@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .models import ConfigFile
 
-_TOLD_AGAIN = ("formatter", "lsp")
+_REPORTED_LATER = ("formatter", "lsp")
 """What reads these leaves wrong entries out by itself, and says so where they would have been used."""
 
 MAX_DEPTH = 100
@@ -160,18 +160,18 @@ class _Check:
 
         adapter = _adapter(key)
         try:
-            found = adapter.validate_python(box[key], strict=True)
+            section = adapter.validate_python(box[key], strict=True)
         except ValidationError as errors:
             self._repair(key, box, errors)
-            if key not in box or key in _TOLD_AGAIN:
+            if key not in box or key in _REPORTED_LATER:
                 return
             try:
-                found = adapter.validate_python(box[key], strict=True)
+                section = adapter.validate_python(box[key], strict=True)
             except ValidationError as left:
                 if any(error["type"] != "missing" for error in left.errors()):  # so that nothing wrong gets through
                     del box[key]
                 return
-        self._unknown(found, (key,))
+        self._unknown(section, (key,))
 
     def _repair(self, key: str, box: dict[str, Any], errors: Any) -> None:
         done: set[Keys] = set()
@@ -201,7 +201,7 @@ class _Check:
                 where, f"{path} is {self.show(value)}; it should be {should}. Until then the tool is switched off"
             )
         else:
-            if where[0] not in _TOLD_AGAIN:
+            if where[0] not in _REPORTED_LATER:
                 del holder[where[-1]]
             be = "use" if words else "it should be"
             self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
@@ -214,23 +214,23 @@ class _Check:
         exchanged = (name for name in known if name[:1] == word[:1] and sorted(name) == sorted(word))  # bahs for bash
         return next(exchanged, "") or next(iter(near_names(word.replace("-", "_"), known, cutoff)), "")
 
-    def _unknown(self, found: Any, where: Keys) -> None:
+    def _unknown(self, section: Any, where: Keys) -> None:
         """Tell of keys that no model has, where that is probably a mistake."""
         from pydantic import BaseModel
 
         from .models import KNOWN, PermissionRules, Section
 
-        if isinstance(found, PermissionRules):
-            for key in found.root.keys() - KNOWN.keys():
+        if isinstance(section, PermissionRules):
+            for key in section.root.keys() - KNOWN.keys():
                 self._slip(key, where, KNOWN)
-        elif isinstance(found, Section):
-            fields = type(found).model_fields
-            for key in found.model_extra or {}:
-                self._extra(found, key, where)
-            for name in found.model_fields_set & fields.keys():
-                self._unknown(getattr(found, name), (*where, fields[name].alias or name))
-        elif isinstance(found, dict):
-            for key, value in found.items():
+        elif isinstance(section, Section):
+            fields = type(section).model_fields
+            for key in section.model_extra or {}:
+                self._extra(section, key, where)
+            for name in section.model_fields_set & fields.keys():
+                self._unknown(getattr(section, name), (*where, fields[name].alias or name))
+        elif isinstance(section, dict):
+            for key, value in section.items():
                 if isinstance(value, BaseModel | dict):
                     self._unknown(value, (*where, key))
 
@@ -316,8 +316,8 @@ def _expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
         return "a list of texts", []
     kind = error["type"]
     if kind == "literal_error":
-        found = _QUOTED.findall(str((error.get("ctx") or {}).get("expected", "")))
-        words = [quoted or bare.lower() for quoted, bare in found]
+        expected = str((error.get("ctx") or {}).get("expected", ""))
+        words = [quoted or bare.lower() for quoted, bare in _QUOTED.findall(expected)]
         return _either(words), words
     return _EXPECTED.get(kind, "something else: " + error["msg"]), []
 

@@ -99,12 +99,12 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
                 workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
         return before
     _give(workspace, session, chosen, over=tuple(approved))
-    kept = {k: v for k, v in _kept(session).items() if k != "mode"}
+    stored = {k: v for k, v in _kept(session).items() if k != "mode"}
     if mode not in (DEFAULT, BYPASS):
-        kept["mode"] = mode
+        stored["mode"] = mode
     session.extra = {k: v for k, v in session.extra.items() if k != KEPT}
-    if kept:
-        session.extra[KEPT] = kept
+    if stored:
+        session.extra[KEPT] = stored
     workspace.sessions.save(session)
     return before
 
@@ -184,7 +184,7 @@ def _others(workspace: ToolHost) -> list[str]:
 
 def _holder(workspace: ToolHost, session: Session | None) -> Session | None:
     """The session, or the nearest of those that began it, that has a mode of its own."""
-    return next((one for one in _lineage(workspace, session) if any(map(of_mode, one.permission))), None)
+    return next((ancestor for ancestor in _lineage(workspace, session) if any(map(of_mode, ancestor.permission))), None)
 
 
 def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
@@ -204,5 +204,5 @@ def _own(rules: list[Rule]) -> str:
 
 
 def _kept(session: Session) -> dict[str, Any]:
-    kept = session.extra.get(KEPT)
-    return kept if isinstance(kept, dict) else {}
+    stored = session.extra.get(KEPT)
+    return stored if isinstance(stored, dict) else {}

@@ -118,8 +118,8 @@ def _stricter(
 ) -> Rule:
     """`rule`, or what decides without the rules of its kind if `rule` is not stricter."""
     others = [[other for other in ruleset if not other.stricter] for ruleset in rulesets]
-    found = evaluate(permission, pattern, *others, spellings=spellings)
-    return found if found.overrides or STRICT[found.action] > STRICT[rule.action] else rule
+    decider = evaluate(permission, pattern, *others, spellings=spellings)
+    return decider if decider.overrides or STRICT[decider.action] > STRICT[rule.action] else rule
 
 
 def resolve_unanalysed(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:

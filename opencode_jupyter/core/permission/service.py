@@ -368,9 +368,9 @@ class PermissionService:
         if answer == "reject":
             refusal = error or (PermissionCorrectedError(message) if message else PermissionRejectedError())
         self._settle(entry, Outcome(answer, by, message, refusal))
-        said = str(error) if error is not None else None
+        reason = str(error) if error is not None else None
         for other in others:
-            refusal = PermissionRejectedError(said) if answer == "reject" else None
+            refusal = PermissionRejectedError(reason) if answer == "reject" else None
             self._settle(other, Outcome(answer, by, error=refusal, together=True))
         return True
 
@@ -440,10 +440,10 @@ class PermissionService:
     def revoke(self, rule: Rule) -> bool:
         """Forget a rule of this session, every copy of it. False if there was none."""
         with self._pending.lock:
-            kept = [r for r in self.approved if r != rule]
-            found = len(kept) < len(self.approved)
-            self.approved[:] = kept
-            return found
+            remaining = [r for r in self.approved if r != rule]
+            revoked = len(remaining) < len(self.approved)
+            self.approved[:] = remaining
+            return revoked
 
     # ---- ending a wait
 
@@ -472,4 +472,6 @@ class PermissionService:
 
 def _after(approved: Sequence[Rule], rule: Rule) -> Sequence[Rule]:
     """The approvals that came after a rule of a session's mode; all of them for another rule."""
-    return [one for one in approved if not any(one is old for old in rule.over)] if rule.over else approved
+    return (
+        [approval for approval in approved if not any(approval is old for old in rule.over)] if rule.over else approved
+    )

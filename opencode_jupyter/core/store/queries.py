@@ -108,14 +108,14 @@ def read_calls(
     for part_id, at, tool, title, state, outcome, start, end, waited, agent, by, session, data in rows:
         part = json.loads(data) if data else {}
         wire = part.get("state", {})
-        given = wire.get("input")
+        arguments = wire.get("input")
         calls.append(
             {
                 "time": at,
-                "tool": requested_tool(tool, given),
+                "tool": requested_tool(tool, arguments),
                 "title": label(part)
                 if label is not None
-                else title or (json.dumps(given, ensure_ascii=False)[:TITLE_LIMIT] if given else ""),
+                else title or (json.dumps(arguments, ensure_ascii=False)[:TITLE_LIMIT] if arguments else ""),
                 "state": state,
                 "outcome": outcome,
                 "failure": failure_of(tool, wire.get("metadata")) if state == "completed" else "",
@@ -187,12 +187,12 @@ def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int
 
 def _waits(decisions: str) -> list[list[int]]:
     """Begin and end of each wait for a person, in Unix milliseconds."""
-    found = []
+    waits = []
     for decision in json.loads(decisions) if decisions not in ("", "[]") else []:
         waited, ended = decision.get("waited"), decision.get("time")
         if waited and ended:
-            found.append([round(ended - waited * 1000), ended])
-    return found
+            waits.append([round(ended - waited * 1000), ended])
+    return waits
 
 
 def listed(connection: sqlite3.Connection, directory: str | None, limit: int | None) -> list[dict[str, Any]]:
@@ -205,19 +205,19 @@ def listed(connection: sqlite3.Connection, directory: str | None, limit: int | N
 
 def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
     """Infos of sessions whose id is `name`, else begins with it (``ses_`` optional), else whose title it is."""
-    wanted = text_of(name) or ""
-    if not wanted:
+    text = text_of(name) or ""
+    if not text:
         return []
-    tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (wanted,))]
+    tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (text,))]
     connection.create_function("folded", 1, str.casefold, deterministic=True)
-    starts = [wanted] if wanted.startswith("ses_") else [wanted, "ses_" + wanted]
+    starts = [text] if text.startswith("ses_") else [text, "ses_" + text]
     tried += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
-    tried += [("title = ?", (wanted,)), ("folded(title) = folded(?)", (wanted,))]
+    tried += [("title = ?", (text,)), ("folded(title) = folded(?)", (text,))]
     for where, values in tried:
         sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608
-        there = read_data(connection, sql, (*values, limit))
-        if there:
-            return there
+        infos = read_data(connection, sql, (*values, limit))
+        if infos:
+            return infos
     return []
 
 
@@ -231,14 +231,14 @@ def taken(connection: sqlite3.Connection, session_id: str, ids: Iterable[str]) -
     """Which of these ids of messages and parts belong to other sessions."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY)")
     connection.execute("DELETE FROM wanted")
-    connection.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((one,) for one in ids))
-    there = connection.execute(
+    connection.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((id,) for id in ids))
+    taken_rows = connection.execute(
         "SELECT m.id FROM messages m JOIN wanted w ON w.id = m.id WHERE m.session_id != ?1 UNION ALL "
         "SELECT p.id FROM parts p JOIN wanted w ON w.id = p.id WHERE p.session_id != ?1",
         (session_id,),
     ).fetchall()
     connection.execute("DELETE FROM wanted")
-    return [row[0] for row in there]
+    return [row[0] for row in taken_rows]
 
 
 def _read_sessions(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:

@@ -67,8 +67,8 @@ def _is_plain(value: Any) -> bool:
         value = value.values()
     elif kind is not list:
         return kind in _SCALARS
-    for one in value:  # noqa: SIM110 - `all` would take twice as long, and this looks at every row
-        if type(one) not in _SCALARS and not _is_plain(one):
+    for item in value:  # noqa: SIM110 - `all` would take twice as long, and this looks at every row
+        if type(item) not in _SCALARS and not _is_plain(item):
             return False
     return True
 
@@ -122,12 +122,12 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
     """The statement that keeps a part: a tool part with its extra columns, or any part in wire form."""
     if isinstance(part, ToolPart):
         wire = part.to_wire()
-        told: tuple[Any, ...] = (part.agent, part.by, part.outcome, part.waited, list(part.decisions), part.parent_id)
+        facts: tuple[Any, ...] = (part.agent, part.by, part.outcome, part.waited, list(part.decisions), part.parent_id)
     else:
         wire = dict(part)
         extra = wire.pop(EXTRA, None) or {}
-        told = tuple(map(extra.get, ("agent", "by", "outcome", "waited", "decisions", "parentID")))
-    who, by, outcome, waited, decisions, parent = told
+        facts = tuple(map(extra.get, ("agent", "by", "outcome", "waited", "decisions", "parentID")))
+    who, by, outcome, waited, decisions, parent = facts
     state = _mapping(wire.get("state"))  # another release's part may have something else there
     times = _mapping(state.get("time"))
     tool = wire.get("tool")

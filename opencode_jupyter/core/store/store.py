@@ -123,10 +123,10 @@ class Store:
 
     async def session(self, session_id: str) -> dict[str, Any] | None:
         """One session's info; None if there is none."""
-        found = await self._ask(
+        infos = await self._ask(
             lambda c: queries.read_data(c, "SELECT data FROM sessions WHERE id = ?", (session_id,)),
         )
-        return found[0] if found else None
+        return infos[0] if infos else None
 
     async def listed(self, directory: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Sessions for a list, the one changed last first: of one folder, or of all.
@@ -199,10 +199,10 @@ class Store:
 
     async def todos(self, session_id: str) -> list[Any]:
         """A session's task list; empty if it has none."""
-        found = await self._ask(
+        lists = await self._ask(
             lambda c: queries.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
         )
-        return list(found[0]) if found else []
+        return list(lists[0]) if lists else []
 
     async def write_session(
         self, info: dict[str, Any], messages: Sequence[dict[str, Any]], parts: Sequence[dict[str, Any]]
@@ -226,7 +226,7 @@ class Store:
 
     def _delete(self, ids: Collection[str], statements: Callable[[str], list[rows.Statement]]) -> Future[None]:
         # By a command, not by a put: what was put before must be written first, or it would come back.
-        batch = {"delete:" + one: statements(one) for one in ids}
+        batch = {"delete:" + id: statements(id) for id in ids}
         try:
             return self._submit(lambda _: self._write(batch))
         except RuntimeError:  # closed: nothing is written any more, as with `put_*`
