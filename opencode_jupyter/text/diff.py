@@ -85,9 +85,9 @@ def shorten(patch: str, limit: int = SHOWN) -> str:
     if len(patch) <= limit:
         return patch
     cut = patch.rfind("\n", 0, limit) + 1
-    kept = patch[:cut] if cut else patch[:limit] + "\n"
+    beginning = patch[:cut] if cut else patch[:limit] + "\n"
     missing = patch.count("\n", cut or limit)
-    return f"{kept}\\ Cut here: {missing} more lines of this diff are not shown\n"
+    return f"{beginning}\\ Cut here: {missing} more lines of this diff are not shown\n"
 
 
 def _is_body(line: str) -> bool:

@@ -160,10 +160,10 @@ class _Collector:
 def _cut(text: str) -> tuple[str, bool]:
     """`text` cut to `LINE_LIMIT` UTF-16 units, never in the middle of a character."""
     if len(text) * 2 > LINE_LIMIT and _units(text) > LINE_LIMIT:
-        kept = text[:LINE_LIMIT]
-        if not kept.isascii():
-            kept = kept.encode("utf-16-le")[: LINE_LIMIT * 2].decode("utf-16-le", "ignore")
-        return f"{kept}... (line truncated to {LINE_LIMIT} chars)", True
+        beginning = text[:LINE_LIMIT]
+        if not beginning.isascii():
+            beginning = beginning.encode("utf-16-le")[: LINE_LIMIT * 2].decode("utf-16-le", "ignore")
+        return f"{beginning}... (line truncated to {LINE_LIMIT} chars)", True
     return text, False
 
 

@@ -14,12 +14,12 @@ FREQUENT = 50
 """A line that is there more often (a bracket, an empty one) does not tell where a text belongs."""
 
 
-def describe_nearest(content: str, wanted: str) -> str:
-    """A sentence on the place in `content` that is most like `wanted`; "" if nothing is.
+def describe_nearest(content: str, snippet: str) -> str:
+    """A sentence on the place in `content` that is most like `snippet`; "" if nothing is.
 
-    It names the first line that differs, as the file has it and as `wanted` has it.
+    It names the first line that differs, as the file has it and as `snippet` has it.
     """
-    lines, asked = content.split("\n"), wanted.strip("\n").split("\n")
+    lines, asked = content.split("\n"), snippet.strip("\n").split("\n")
     first = _aligned(lines, asked)
     if first is None:
         return ""
@@ -33,15 +33,15 @@ def describe_nearest(content: str, wanted: str) -> str:
     return ""
 
 
-def line_numbers(content: str, wanted: str, most: int = 5) -> str:
-    """The lines at which `wanted` begins, as ``3, 10 and 22``; "" if it is nowhere."""
+def line_numbers(content: str, snippet: str, most: int = 5) -> str:
+    """The lines at which `snippet` begins, as ``3, 10 and 22``; "" if it is nowhere."""
     numbers: list[int] = []
-    line, done, at = 1, 0, content.find(wanted) if wanted else -1
+    line, done, at = 1, 0, content.find(snippet) if snippet else -1
     while at >= 0 and len(numbers) <= most:
         line += content.count("\n", done, at)
         done = at
         numbers.append(line)
-        at = content.find(wanted, at + 1)
+        at = content.find(snippet, at + 1)
     if len(numbers) > most:
         return ", ".join(map(str, numbers[:most])) + ", …"
     return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), *map(str, numbers[-1:])]))

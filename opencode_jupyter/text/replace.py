@@ -169,51 +169,51 @@ def _simple(_content: _Content, find: str) -> Iterator[str]:
 
 
 def _line_trimmed(content: _Content, find: str) -> Iterator[str]:
-    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first in _runs(content.trimmed, wanted):
-        yield content.span(first, first + len(wanted) - 1)
+    sought = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first in _runs(content.trimmed, sought):
+        yield content.span(first, first + len(sought) - 1)
 
 
 def _block_anchor(content: _Content, find: str) -> Iterator[str]:
     if find.count("\n") < 2:
         return
-    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
-    slack = max(1, len(wanted) // 4)
+    sought = [_trim(line) for line in _lines_without_empty_last(find)]
+    slack = max(1, len(sought) // 4)
     blocks = [
         (first, last)
-        for first, last in _anchored(content.trimmed, wanted[0], wanted[-1])
-        if abs(last - first + 1 - len(wanted)) <= slack
+        for first, last in _anchored(content.trimmed, sought[0], sought[-1])
+        if abs(last - first + 1 - len(sought)) <= slack
     ]
     best, best_score = None, -1.0
     for first, last in blocks:
-        score = _inner_similarity(content.trimmed[first : last + 1], wanted)
+        score = _inner_similarity(content.trimmed[first : last + 1], sought)
         if score > best_score:
             best, best_score = (first, last), score
     if best is not None and best_score >= BLOCK_SIMILARITY:
         yield content.span(*best)
 
 
-def _inner_similarity(block: Sequence[str], wanted: Sequence[str]) -> float:
-    compared = min(len(block), len(wanted)) - 2
+def _inner_similarity(block: Sequence[str], sought: Sequence[str]) -> float:
+    compared = min(len(block), len(sought)) - 2
     if compared <= 0:
         return 1.0
     total = 0.0
     for index in range(1, compared + 1):
-        if block[index] or wanted[index]:  # two empty lines say nothing
-            total += similarity(block[index], wanted[index])
+        if block[index] or sought[index]:  # two empty lines say nothing
+            total += similarity(block[index], sought[index])
     return total / compared
 
 
 def _whitespace_normalised(content: _Content, find: str) -> Iterator[str]:
-    wanted = _normalised(find)
-    if not wanted:
+    sought = _normalised(find)
+    if not sought:
         return
     normal = [_normalised(line) for line in content.lines]
-    words = re.compile(f"[{WHITE}]+".join(re.escape(word) for word in wanted.split(" ")))
+    words = re.compile(f"[{WHITE}]+".join(re.escape(word) for word in sought.split(" ")))
     for line, text in zip(content.lines, normal, strict=True):
-        if text == wanted:
+        if text == sought:
             yield line
-        elif wanted in text:
+        elif sought in text:
             match = words.search(line)
             if match:
                 yield match[0]
@@ -222,7 +222,7 @@ def _whitespace_normalised(content: _Content, find: str) -> Iterator[str]:
         joined, starts, ends = _joined_words(normal)
         for first in range(len(normal) - count + 1):
             start, end = starts[first], ends[first + count - 1]
-            if end - start == len(wanted) and joined.startswith(wanted, start):
+            if end - start == len(sought) and joined.startswith(sought, start):
                 yield content.span(first, first + count - 1)
 
 
@@ -242,11 +242,11 @@ def _joined_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
 
 
 def _indentation_flexible(content: _Content, find: str) -> Iterator[str]:
-    wanted = _dedented(find.split("\n"))
+    sought = _dedented(find.split("\n"))
     keys = [line.lstrip(WHITE) or line for line in content.lines]
-    for first in _runs(keys, [line.lstrip(WHITE) or line for line in wanted]):
-        if _dedented(content.lines[first : first + len(wanted)]) == wanted:
-            yield content.span(first, first + len(wanted) - 1)
+    for first in _runs(keys, [line.lstrip(WHITE) or line for line in sought]):
+        if _dedented(content.lines[first : first + len(sought)]) == sought:
+            yield content.span(first, first + len(sought) - 1)
 
 
 def _dedented(lines: Sequence[str]) -> list[str]:
@@ -256,12 +256,12 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 
 def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
-    wanted = _unescaped(find)
-    if wanted in content.text:
-        yield wanted
+    sought = _unescaped(find)
+    if sought in content.text:
+        yield sought
     if "\\" not in content.text:
         return
-    count = wanted.count("\n") + 1
+    count = sought.count("\n") + 1
     # A backslash at a line's end eats itself, but only inside a window: each line is unescaped with its newline.
     pieces = [_unescaped(line + "\n") for line in content.lines]
     joined, at, starts = "".join(pieces), 0, []
@@ -272,20 +272,20 @@ def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
         last = first + count - 1
         tail = _unescaped(content.lines[last])
         body = starts[last] - starts[first]
-        fits = body + len(tail) == len(wanted) and wanted.endswith(tail)
-        if fits and joined.startswith(wanted[:body], starts[first]):
+        fits = body + len(tail) == len(sought) and sought.endswith(tail)
+        if fits and joined.startswith(sought[:body], starts[first]):
             yield content.span(first, last)
 
 
 def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
-    wanted = _trim(find)
-    if wanted == find or not wanted:
+    sought = _trim(find)
+    if sought == find or not sought:
         return
     count = find.count("\n") + 1
-    at = content.text.find(wanted)
+    at = content.text.find(sought)
     while at >= 0:
-        yield wanted
-        after = at + len(wanted)
+        yield sought
+        after = at + len(sought)
         first = bisect_right(content.starts, at) - 1
         last = bisect_right(content.starts, after) - 1
         # Windows of as many lines as `find` has, with nothing but blank lines around the match.
@@ -297,21 +297,21 @@ def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
             low -= 1
         for start in range(low, min(high, first, len(content.lines) - count) + 1):
             window = content.span(start, start + count - 1)
-            if _trim(window) == wanted:
+            if _trim(window) == sought:
                 yield window
-        at = content.text.find(wanted, after)
+        at = content.text.find(sought, after)
 
 
 def _context_aware(content: _Content, find: str) -> Iterator[str]:
     if find.count("\n") < 2:
         return
-    wanted = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first, last in _anchored(content.trimmed, wanted[0], wanted[-1]):
-        if last - first + 1 != len(wanted):
+    sought = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first, last in _anchored(content.trimmed, sought[0], sought[-1]):
+        if last - first + 1 != len(sought):
             continue
         inner = [
             (mine, theirs)
-            for mine, theirs in zip(content.trimmed[first + 1 : last], wanted[1:-1], strict=True)
+            for mine, theirs in zip(content.trimmed[first + 1 : last], sought[1:-1], strict=True)
             if mine or theirs
         ]
         equal = sum(mine == theirs for mine, theirs in inner)
@@ -363,25 +363,25 @@ def _anchored(lines: Sequence[str], head: str, tail: str) -> Iterator[tuple[int,
             yield first, tails[position]
 
 
-def _runs(lines: Sequence[str], wanted: Sequence[str]) -> Iterator[int]:
-    """Where `wanted` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
-    if not wanted:
+def _runs(lines: Sequence[str], sought: Sequence[str]) -> Iterator[int]:
+    """Where `sought` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
+    if not sought:
         return
-    fall = [0] * len(wanted)
+    fall = [0] * len(sought)
     matched = 0
-    for index in range(1, len(wanted)):
-        while matched and wanted[index] != wanted[matched]:
+    for index in range(1, len(sought)):
+        while matched and sought[index] != sought[matched]:
             matched = fall[matched - 1]
-        if wanted[index] == wanted[matched]:
+        if sought[index] == sought[matched]:
             matched += 1
         fall[index] = matched
     matched = 0
     for index, line in enumerate(lines):
-        while matched and line != wanted[matched]:
+        while matched and line != sought[matched]:
             matched = fall[matched - 1]
-        if line == wanted[matched]:
+        if line == sought[matched]:
             matched += 1
-        if matched == len(wanted):
+        if matched == len(sought):
             yield index - matched + 1
             matched = fall[matched - 1]
 

@@ -22,5 +22,5 @@ def builtin_tools(package: str = __name__, folder: Path = Path(__file__).parent)
 
 
 def _load(package: str, name: str) -> Tool:
-    made: Tool = getattr(import_module(f"{package}.{name}"), name)
-    return made
+    tool: Tool = getattr(import_module(f"{package}.{name}"), name)
+    return tool

@@ -35,16 +35,16 @@ class Diagnostics:
     @property
     def metadata(self) -> dict[str, list[dict[str, Any]]]:
         """For ``metadata.diagnostics``."""
-        kept = sorted(self.by_file.items(), key=lambda pair: not errors(pair[1]))[:KEPT]
-        return {printable(str(path)): items[:KEPT] for path, items in kept}
+        files = sorted(self.by_file.items(), key=lambda pair: not errors(pair[1]))[:KEPT]
+        return {printable(str(path)): items[:KEPT] for path, items in files}
 
     def this_file(self, path: Path) -> str:
         """What edit and write append about the file they changed; empty if it has no errors."""
         return self._about(path, "LSP errors detected in this file, please fix:")
 
-    def named_file(self, path: Path, shown: str) -> str:
+    def named_file(self, path: Path, name: str) -> str:
         """What apply_patch appends about one of its files, shown by its path from the worktree."""
-        return self._about(path, f"LSP errors detected in {shown}, please fix:")
+        return self._about(path, f"LSP errors detected in {name}, please fix:")
 
     def other_files(self, path: Path) -> str:
         """What write appends about files other than the one it wrote: the first five with errors."""
@@ -56,12 +56,12 @@ class Diagnostics:
         return "".join(blocks[:OTHER_FILES])
 
     def _about(self, path: Path, heading: str) -> str:
-        found = errors(self.by_file.get(path, ()))
-        if not found:
+        faults = errors(self.by_file.get(path, ()))
+        if not faults:
             return ""
-        lines = [pretty(item) for item in found[:PER_FILE]]
-        if len(found) > PER_FILE:
-            lines.append(f"... and {len(found) - PER_FILE} more")
+        lines = [pretty(item) for item in faults[:PER_FILE]]
+        if len(faults) > PER_FILE:
+            lines.append(f"... and {len(faults) - PER_FILE} more")
         body = "\n".join(lines)
         return printable(f'\n\n{heading}\n<diagnostics file="{path}">\n{body}\n</diagnostics>')
 

@@ -47,14 +47,14 @@ def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
     for folder in path.parents:
         if folder == ctx.directory:
             break
-        found = next((folder / name for name in names() if (folder / name).is_file()), None)
-        if found is None or found == path or found in known or found in claimed or not ctx.workspace.contains(found):
+        file = next((folder / name for name in names() if (folder / name).is_file()), None)
+        if file is None or file == path or file in known or file in claimed or not ctx.workspace.contains(file):
             continue
-        claimed.add(found)
-        taken.append(str(found))
-        text = _text(found)
+        claimed.add(file)
+        taken.append(str(file))
+        text = _text(file)
         if text:
-            texts.append(f"Instructions from: {found}\n{text}")
+            texts.append(f"Instructions from: {file}\n{text}")
     return taken, texts
 
 
@@ -65,16 +65,16 @@ def system_paths(workspace: ToolHost) -> set[Path]:
     while folders[-1] != stop and folders[-1] != folders[-1].parent:
         folders.append(folders[-1].parent)
     for name in names():
-        found = {folder / name for folder in folders if (folder / name).is_file()}
-        if found:
+        files = {folder / name for folder in folders if (folder / name).is_file()}
+        if files:
             break
     else:
-        found = set()
+        files = set()
     for entry in workspace.config.get("instructions", default=[]) or []:
         if isinstance(entry, str) and not entry.startswith(("http://", "https://")):
             named = Path(os.path.normpath(os.path.join(workspace.directory, os.path.expanduser(entry))))
-            found.add(named)
-    return found
+            files.add(named)
+    return files
 
 
 def _claimed(ctx: ToolContext) -> set[Path]:

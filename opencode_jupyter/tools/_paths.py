@@ -77,18 +77,18 @@ def status(path: Path) -> os.stat_result | None:
 
 def patterns(ctx: ToolContext, path: Path) -> list[str]:
     """What rules judge a file by: its path from the worktree, and that of the file it leads to if it is a link."""
-    shown = ctx.workspace.relative(path)
+    relative = ctx.workspace.relative(path)
     actual = ctx.workspace.relative(path, follow=True)
-    return [shown] if actual == shown else [shown, actual]
+    return [relative] if actual == relative else [relative, actual]
 
 
-def regular(path: Path, found: os.stat_result) -> None:
+def regular(path: Path, status: os.stat_result) -> None:
     """Go on only with a regular file: reading a pipe or a device might never end.
 
     Raises:
         ToolError: it is something else.
     """
-    mode = found.st_mode
+    mode = status.st_mode
     if stat.S_ISREG(mode):
         if real(path).match("/proc/*/environ"):
             raise ToolError(f"Not read: {path} holds a process's environment, which may hold secrets.")
@@ -100,19 +100,19 @@ def regular(path: Path, found: os.stat_result) -> None:
     raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
 
 
-def open_regular(path: Path, place: Path) -> int:
+def open_regular(path: Path, real_path: Path) -> int:
     """A descriptor to read a regular file with; never blocks, and follows no link that was put there meanwhile.
 
     Args:
         path: the file as it was named, for errors.
-        place: where it led when permission was asked for (`real`).
+        real_path: where it led when permission was asked for (`real`).
 
     Raises:
         ToolError: it can't be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        descriptor = os.open(place, flags | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(real_path, flags | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise ToolError(explain(error, path)) from error
     try:
@@ -201,7 +201,7 @@ async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "fil
     places = outside(ctx, path)
     if not places:
         return
-    folders = list(dict.fromkeys(place if kind == "directory" else place.parent for place in places))
+    folders = list(dict.fromkeys(location if kind == "directory" else location.parent for location in places))
     globs = [(folder / "*").as_posix() for folder in folders]
     metadata = {"filepath": str(path), "parentDir": str(folders[0])}
     if places[0] != path:

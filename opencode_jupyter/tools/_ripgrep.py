@@ -156,13 +156,13 @@ def resolve_folder(directory: Path, path: str | None, *, files: bool = False) ->
         return directory
     if "\0" in path:
         raise ToolError(f"{path!r} is not a path: it has a NUL character")
-    found = Path(os.path.normpath(os.path.join(directory, os.path.expanduser(path))))
+    folder = Path(os.path.normpath(os.path.join(directory, os.path.expanduser(path))))
     try:
-        missing, is_file = not found.exists(), found.is_file()
+        missing, is_file = not folder.exists(), folder.is_file()
     except OSError as error:
-        raise ToolError(_paths.explain(error, found)) from error
+        raise ToolError(_paths.explain(error, folder)) from error
     if missing and path in ("undefined", "null", "None"):
         raise ToolError(f'path is the word "{path}"; leave path out to search {directory}')
     if not files and is_file:
-        raise ToolError(f"'{found}' is a file, not a folder; give its folder as path: '{found.parent}'")
-    return found
+        raise ToolError(f"'{folder}' is a file, not a folder; give its folder as path: '{folder.parent}'")
+    return folder

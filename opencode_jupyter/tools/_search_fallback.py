@@ -99,11 +99,11 @@ def main(arguments: list[str]) -> int:
     top = arguments[-1]
     values = dict(option[2:].partition("=")[::2] for option in options)
     globs = [o.partition("=")[2] for o in options if o.startswith("--glob=") and o != "--glob=!.git"]
-    wanted = [glob_regex(g) for g in globs if not g.startswith("!")]
+    included = [glob_regex(g) for g in globs if not g.startswith("!")]
     unwanted = [glob_regex(g[1:]) for g in globs if g.startswith("!")]
     files: Iterator[str] = iter([top]) if os.path.isfile(top) else walk(top)
     out = sys.stdout.buffer
-    found = False
+    any_match = False
     expression = None
     if "regexp" in values:
         try:
@@ -113,19 +113,19 @@ def main(arguments: list[str]) -> int:
             return 2
     for path in files:
         relative = path.removeprefix("./")
-        if wanted and not any(w.fullmatch(relative) for w in wanted):
+        if included and not any(w.fullmatch(relative) for w in included):
             continue
         if unwanted and excluded(relative, unwanted):
             continue
         name = os.fsencode("./" + relative)
         if expression is None:
             out.write(name + b"\0")
-            found = True
+            any_match = True
         elif lines := search(path, expression, int(values.get("max-columns", "8192"))):
-            out.write((b"\n" if found else b"") + name + b"\0" + b"\n".join(lines) + b"\n")
-            found = True
+            out.write((b"\n" if any_match else b"") + name + b"\0" + b"\n".join(lines) + b"\n")
+            any_match = True
     out.flush()
-    return 0 if found else 1
+    return 0 if any_match else 1
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
         named = is_key_file(path) or any(matches(path) for matches in anywhere)
         named = named or any(match(relative(path), other) for other in others)
         places = {path, os.path.realpath(path)} if absolute and not named else ()
-        if not named and not any(fits_path(place, other) for place in places for other in absolute):
+        if not named and not any(fits_path(location, other) for location in places for other in absolute):
             return "allow"
         return permissions.check("read", [relative(path)], rules)[0].action
 

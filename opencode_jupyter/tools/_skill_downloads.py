@@ -69,8 +69,8 @@ class SkillDownloads:
             log.warning("the skills of %s did not come within %g s", url, SECONDS)
         except ToolError as error:
             log.warning("the skills of %s cannot be downloaded: %s", url, error)
-        kept = [path.parent for path in sorted(folder.glob(f"*/{FILE}"))]
-        return kept, time.monotonic() + RETRY
+        folders = [path.parent for path in sorted(folder.glob(f"*/{FILE}"))]
+        return folders, time.monotonic() + RETRY
 
 
 async def _download(url: str, folder: Path) -> list[Path]:
@@ -78,13 +78,13 @@ async def _download(url: str, folder: Path) -> list[Path]:
     base = url.rstrip("/") + "/"
     out: list[Path] = []
     for name, files in _entries(await _get(base + "index.json"), url):
-        place = folder / name
+        skill_folder = folder / name
         for file in sorted(files, key=lambda file: file == FILE):  # last: a skill is there when all of it is
-            path = place / file
+            path = skill_folder / file
             if not path.exists():
                 data = await _get(f"{base}{name}/{file}")
                 await anyio.to_thread.run_sync(atomic.write, path, data)
-        out.append(place)
+        out.append(skill_folder)
     return out
 
 
@@ -137,5 +137,5 @@ async def _get(url: str) -> bytes:
     from .web.fetching import Clock, fetch
     from .web.target import parse
 
-    found = await fetch(parse(url), {"Accept": "*/*"}, Clock(SECONDS), _SameOrigin(), lambda done, total: None)
-    return found.body
+    page = await fetch(parse(url), {"Accept": "*/*"}, Clock(SECONDS), _SameOrigin(), lambda done, total: None)
+    return page.body

@@ -31,16 +31,16 @@ def load(path: Path) -> bytes | None:
     Raises:
         ToolError: it is a directory, no regular file, too large, or can't be read.
     """
-    found = _paths.status(path)
-    if found is None:
+    status = _paths.status(path)
+    if status is None:
         return None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise _paths.is_folder(path)
-    _paths.regular(path, found)
-    if found.st_size > MAX_BYTES:
+    _paths.regular(path, status)
+    if status.st_size > MAX_BYTES:
         raise ToolError(
-            f"{path} has {found.st_size >> 20} MiB, too much to change in memory (the limit is {MAX_BYTES >> 20} MiB). "
-            "Use the bash tool, for instance with sed or python."
+            f"{path} has {status.st_size >> 20} MiB, too much to change in memory (the limit is {MAX_BYTES >> 20} "
+            "MiB). Use the bash tool, for instance with sed or python."
         )
     with open(_paths.open_regular(path, _paths.real(path)), "rb") as file:
         return file.read()
@@ -122,12 +122,12 @@ async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, a
     workspace = ctx.workspace
 
     def work() -> Change | None:
-        found = _paths.status(path)
+        status = _paths.status(path)
         if _paths.real(path) != place:
             raise ToolError(f"{path} points to another file than when permission was requested. Try again.")
-        if (found is None) != (before is None) or load(path) != before:
+        if (status is None) != (before is None) or load(path) != before:
             known = workspace.files.get(ctx.session_id, path)
-            modified = found.st_mtime_ns if found is not None else 0
+            modified = status.st_mtime_ns if status is not None else 0
             raise FileChangedError(str(path), modified, known.taken_ns if known is not None else 0)
         if before == after:
             workspace.files.read(ctx.session_id, path)
@@ -158,8 +158,8 @@ PROGRESS_FROM = 50
 
 async def hold(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
     """Hold the lock of every file until `stack` ends; always in the same order, so that two calls can't block."""
-    for place in await anyio.to_thread.run_sync(_places, paths):
-        await stack.enter_async_context(ctx.hold(place))
+    for path in await anyio.to_thread.run_sync(_places, paths):
+        await stack.enter_async_context(ctx.hold(path))
 
 
 def _places(paths: Sequence[Path]) -> list[Path]:
@@ -186,18 +186,18 @@ async def put_all(
     from .formatters import Formatters
 
     # All in one step of one thread: a cancelled call has written and recorded everything, or nothing.
-    made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
+    changes_made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
     ctx.workspace.service(Formatters)
     bus = ctx.workspace.bus
-    kept = await anyio.to_thread.run_sync(left, changes)
-    for path in kept:
+    remaining = await anyio.to_thread.run_sync(left, changes)
+    for path in remaining:
         await publish_edited(ctx, path)
     for change in changes:
         for path, event in _events(change):
             await bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
     if not bus.has_subscribers("file.edited"):
         return {}
-    return await anyio.to_thread.run_sync(_formatted, ctx, kept, results, made)
+    return await anyio.to_thread.run_sync(_formatted, ctx, remaining, results, changes_made)
 
 
 def left(changes: Sequence[FileChange]) -> list[Path]:
@@ -219,12 +219,12 @@ def _events(change: FileChange) -> list[tuple[Path, str]]:
 
 def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path, Change]:
     modes: dict[Path, int] = {}
-    for one in results:
+    for result in results:
         ctx.abort.raise_if_aborted()
-        _check(ctx, one)
-        found = _paths.status(one.path)
-        if one.after is None and one.link is None and found is not None:
-            modes[one.path] = stat.S_IMODE(found.st_mode)
+        _check(ctx, result)
+        status = _paths.status(result.path)
+        if result.after is None and result.link is None and status is not None:
+            modes[result.path] = stat.S_IMODE(status.st_mode)
 
     def step(done: int) -> None:
         ctx.abort.raise_if_aborted()
@@ -233,57 +233,57 @@ def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path,
             ctx.metadata(metadata={"progress": progress})
 
     workspace = ctx.workspace
-    folders = write_all([Write(one.path, one.after, one.before, one.mode) for one in results], step)
+    folders = write_all([Write(result.path, result.after, result.before, result.mode) for result in results], step)
     number = workspace.changes.next_step()
     author = Author(ctx.session_id, ctx.call_id, tool)
-    made: dict[Path, Change] = {}
-    for one in results:
-        made[one.path] = workspace.changes.record(
-            one.path,
-            one.before,
-            one.after,
+    recorded: dict[Path, Change] = {}
+    for result in results:
+        recorded[result.path] = workspace.changes.record(
+            result.path,
+            result.before,
+            result.after,
             author,
             step=number,
-            mode=modes.get(one.path),
-            link=one.link,
-            folders=() if made else folders,  # the first one's: taken back last
+            mode=modes.get(result.path),
+            link=result.link,
+            folders=() if recorded else folders,  # the first one's: taken back last
         )
-        if one.after is not None:
-            workspace.files.read(ctx.session_id, one.path)
-    return made
+        if result.after is not None:
+            workspace.files.read(ctx.session_id, result.path)
+    return recorded
 
 
-def _check(ctx: ToolContext, one: Result) -> None:
+def _check(ctx: ToolContext, result: Result) -> None:
     """Go on only if the file is still what the ask showed.
 
     Raises:
         ToolError: it is not.
     """
-    if one.link is not None:
-        if not one.path.is_symlink() or str(one.path.readlink()) != one.link:
-            raise ToolError(f"{one.named} points to another file than when permission was requested. Try again.")
+    if result.link is not None:
+        if not result.path.is_symlink() or str(result.path.readlink()) != result.link:
+            raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
         return
-    if _paths.real(one.path) != one.path:
-        raise ToolError(f"{one.named} points to another file than when permission was requested. Try again.")
-    found = _paths.status(one.path)
-    if (found is None) != (one.before is None) or (found is not None and load(one.path) != one.before):
-        known = ctx.workspace.files.get(ctx.session_id, one.path)
-        modified = found.st_mtime_ns if found is not None else 0
-        raise FileChangedError(str(one.named), modified, known.taken_ns if known is not None else 0)
+    if _paths.real(result.path) != result.path:
+        raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
+    status = _paths.status(result.path)
+    if (status is None) != (result.before is None) or (status is not None and load(result.path) != result.before):
+        known = ctx.workspace.files.get(ctx.session_id, result.path)
+        modified = status.st_mtime_ns if status is not None else 0
+        raise FileChangedError(str(result.named), modified, known.taken_ns if known is not None else 0)
 
 
 def _formatted(
-    ctx: ToolContext, kept: Sequence[Path], results: Sequence[Result], made: dict[Path, Change]
+    ctx: ToolContext, remaining: Sequence[Path], results: Sequence[Result], recorded: dict[Path, Change]
 ) -> dict[Path, str]:
-    by_place = {one.path: one for one in results}
+    by_place = {result.path: result for result in results}
     out = {}
-    for path in kept:
-        place = _paths.real(path)
-        one = by_place.get(place)
-        now = load(place)
-        if one is None or now is None or now == one.after:
+    for path in remaining:
+        real = _paths.real(path)
+        result = by_place.get(real)
+        now = load(real)
+        if result is None or now is None or now == result.after:
             continue
-        ctx.workspace.changes.amend(made[place], now)
+        ctx.workspace.changes.amend(recorded[real], now)
         out[path] = decode(now).text
     return out
 

@@ -77,26 +77,26 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     async with AsyncExitStack() as stack:
         await _writing.hold(ctx, stack, paths)
-        made = await anyio.to_thread.run_sync(_planned, ctx, hunks)
-        diffs = await anyio.to_thread.run_sync(_shown, ctx, made.changes)
-        patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, made.changes)
-        names = printable(", ".join(dict.fromkeys(ctx.workspace.relative(change.path) for change in made.changes)))
+        planned = await anyio.to_thread.run_sync(_planned, ctx, hunks)
+        diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
+        patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
+        names = printable(", ".join(dict.fromkeys(ctx.workspace.relative(change.path) for change in planned.changes)))
         asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
         await ctx.ask("edit", patterns, ["*"], asked, also=moved)
         ctx.proceed()
-        formatted = await _writing.put_all(ctx, made.changes, made.results, "apply_patch")
+        formatted = await _writing.put_all(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
-            changes = [replace(one, after=formatted.get(one.target, one.after)) for one in made.changes]
-            diffs = await anyio.to_thread.run_sync(_shown, ctx, changes)
+            changes = [replace(one, after=formatted.get(one.target, one.after)) for one in planned.changes]
+            diffs = await anyio.to_thread.run_sync(_diffs, ctx, changes)
 
-    lines = [f"{_LETTER[change.type]} {_name(ctx, change.target)}" for change in made.changes]
+    lines = [f"{_LETTER[change.type]} {_name(ctx, change.target)}" for change in planned.changes]
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = await anyio.to_thread.run_sync(_writing.left, made.changes)
-    found = await diagnostics_after(ctx, targets)
-    output += "".join(found.named_file(target, _name(ctx, target)) for target in targets)
-    return ToolResult(_title(output), output, {**metadata, "diagnostics": found.metadata})
+    targets = await anyio.to_thread.run_sync(_writing.left, planned.changes)
+    diagnostics = await diagnostics_after(ctx, targets)
+    output += "".join(diagnostics.named_file(target, _name(ctx, target)) for target in targets)
+    return ToolResult(_title(output), output, {**metadata, "diagnostics": diagnostics.metadata})
 
 
 _LETTER = {"add": "A", "update": "M", "move": "M", "delete": "D"}
@@ -140,7 +140,7 @@ def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
         if key in looked:
             continue
         looked.add(key)
-        folders = tuple(place.parent for place in outside(ctx, path))
+        folders = tuple(location.parent for location in outside(ctx, path))
         if folders:
             out.setdefault(folders, path)
     return list(out.values())
@@ -153,14 +153,14 @@ def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
         ToolError: it does not fit them.
     """
     try:
-        made = plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
-        for one in made.results:
-            _writing.check_notebook(one.path, one.before, one.after)
+        planned = plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
+        for result in planned.results:
+            _writing.check_notebook(result.path, result.before, result.after)
     except ToolAbortedError:
         raise
     except ToolError as error:
         raise _refused(error) from error
-    return made
+    return planned
 
 
 def _refused(error: ToolError) -> ToolError:
@@ -171,8 +171,8 @@ def _refused(error: ToolError) -> ToolError:
     )
 
 
-def _shown(ctx: ToolContext, changes: Sequence[FileChange]) -> Shown:
-    return shown(changes, lambda path: _name(ctx, path), ctx.abort.raise_if_aborted)
+def _diffs(ctx: ToolContext, changes: Sequence[FileChange]) -> PatchDiffs:
+    return patch_diffs(changes, lambda path: _name(ctx, path), ctx.abort.raise_if_aborted)
 
 
 def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> tuple[list[str], list[str]]:
@@ -201,14 +201,16 @@ DIFFS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PatchDiffs:
     """All changes as text and as OpenCode's list of files."""
 
     diff: str
     files: list[dict[str, Any]]
 
 
-def shown(changes: Sequence[FileChange], name: Callable[[Path], str], step: Callable[[], None] = lambda: None) -> Shown:
+def patch_diffs(
+    changes: Sequence[FileChange], name: Callable[[Path], str], step: Callable[[], None] = lambda: None
+) -> PatchDiffs:
     """The diffs of `changes`.
 
     Args:
@@ -222,8 +224,8 @@ def shown(changes: Sequence[FileChange], name: Callable[[Path], str], step: Call
     for change in changes:
         step()
         before, after = to_newline(change.before, "\n"), to_newline(change.after, "\n")
-        made = diff(str(change.path), before, after)
-        patch = _moved(trim_diff(made.patch), change)
+        change_diff = diff(str(change.path), before, after)
+        patch = _moved(trim_diff(change_diff.patch), change)
         if change.replaced is not None:
             patch += trim_diff(diff(str(change.target), to_newline(change.replaced, "\n"), after).patch)
         patch = shorten(printable(patch), max(left, 200))
@@ -239,13 +241,13 @@ def shown(changes: Sequence[FileChange], name: Callable[[Path], str], step: Call
         whole -= len(before) + len(after)
         if whole >= 0:
             file["before"], file["after"] = printable(change.before), printable(change.after)
-        file["additions"] = made.additions
+        file["additions"] = change_diff.additions
         # OpenCode counts the pieces between newlines
-        file["deletions"] = change.before.count("\n") + 1 if change.type == "delete" else made.deletions
+        file["deletions"] = change.before.count("\n") + 1 if change.type == "delete" else change_diff.deletions
         if change.move_path is not None:
             file["movePath"] = printable(str(change.move_path))
         files.append(file)
-    return Shown(shorten("".join(one + "\n" for one in diffs)), files)
+    return PatchDiffs(shorten("".join(text + "\n" for text in diffs)), files)
 
 
 def _moved(patch: str, change: FileChange) -> str:

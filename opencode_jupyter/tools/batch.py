@@ -58,9 +58,9 @@ def format_validation_error(error: ValidationError) -> str:
         if issue["type"] == "too_short":
             message = "Provide at least one tool call"
         else:
-            given = "undefined" if issue["type"] == "missing" else received(issue["input"])
-            place = issue["loc"][-1] if issue["loc"] else ""
-            message = f"Invalid input: expected {EXPECTED.get(str(place), 'object')}, received {given}"
+            kind = "undefined" if issue["type"] == "missing" else received(issue["input"])
+            field = issue["loc"][-1] if issue["loc"] else ""
+            message = f"Invalid input: expected {EXPECTED.get(str(field), 'object')}, received {kind}"
         lines.append(f"  - {path}: {message}")
     payload = '[{"tool": "tool_name", "parameters": {...}}, {...}]'
     listed = "\n".join(lines)
@@ -96,13 +96,13 @@ def _summary(state: Completed) -> str | None:
 async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run several calls at once."""
     registry = ctx.workspace.registry
-    for wanted in dict.fromkeys(one.tool for one in args.tool_calls):
-        if not registry.is_fresh(wanted):  # a tool of a file, say, that was not called before
-            await registry.prepare(wanted)
-    names = [one.id for one in registry.offered() if not one.external]
+    for name in dict.fromkeys(requested.tool for requested in args.tool_calls):
+        if not registry.is_fresh(name):  # a tool of a file, say, that was not called before
+            await registry.prepare(name)
+    names = [requested.id for requested in registry.offered() if not requested.external]
     calls: list[Call] = []
-    for index, one in enumerate(args.tool_calls):
-        call = ctx.child(one.tool, one.parameters)
+    for index, requested in enumerate(args.tool_calls):
+        call = ctx.child(requested.tool, requested.parameters)
         calls.append(call)
         refusal = _refusal(call.part.tool, index, names, registry)
         if refusal is not None:
@@ -139,12 +139,12 @@ def _refusal(name: str, index: int, names: list[str], registry: Registry) -> Too
         return ToolError(f"Tool '{name}' is not allowed in batch. Disallowed tools: {', '.join(DISALLOWED)}")
     if name in names:
         return None
-    reason = next((one.reason for one in registry.unavailable() if one.id == name), "")
+    reason = next((tool.reason for tool in registry.unavailable() if tool.id == name), "")
     if reason:  # it is known of: a file that nobody trusts yet, or that could not be loaded. A batch asks for no trust.
         return ToolError(f"Tool '{name}' can't be called: {reason}")
     external = "External tools (MCP, environment) cannot be batched - call them directly."
-    known = ", ".join(one for one in names if one not in NOT_SUGGESTED)
-    is_external = any(one.id == name for one in registry.offered())
+    known = ", ".join(tool for tool in names if tool not in NOT_SUGGESTED)
+    is_external = any(tool.id == name for tool in registry.offered())
     for_person = f"A batch cannot call {name}, an external tool." if is_external else str(UnknownToolError(name, names))
     return ToolError(f"Tool '{name}' not in registry. {external} Available tools: {known}", for_person=for_person)
 

@@ -47,7 +47,7 @@ def builtin(
 
     def decorate(fn: Body[P]) -> Tool:
         text = description_file(inspect.getfile(fn), id)
-        made = Tool(
+        tool = Tool(
             id,
             Definition(text, parameters, fn, format_validation_error),
             group=group,
@@ -59,8 +59,8 @@ def builtin(
             builtin=True,
             source=fn.__module__,
         )
-        made.__doc__ = fn.__doc__
-        return made
+        tool.__doc__ = fn.__doc__
+        return tool
 
     return decorate
 

@@ -74,9 +74,9 @@ async def codesearch(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.source == "web" or (args.source == "auto" and _web_is_on(ctx)):
         from .web.exa import ExaUnreachableError, call_exa
 
-        wanted = {"query": args.query, "tokensNum": args.tokens_num}
+        arguments = {"query": args.query, "tokensNum": args.tokens_num}
         try:
-            text = await call_exa(ctx, EXA_TOOL, wanted, TIMEOUT, what="Code search")
+            text = await call_exa(ctx, EXA_TOOL, arguments, TIMEOUT, what="Code search")
         except ExaUnreachableError as error:
             if args.source == "web":
                 raise
@@ -100,25 +100,25 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
     limit = max(8, min(60, args.tokens_num // 400))
 
     def progress(done: int, total: int, message: str) -> None:
-        said = f"{message}: {done:,} of {total:,} files"
-        ctx.metadata(metadata={"progress": {"value": done, "total": total, "message": said}})
+        text = f"{message}: {done:,} of {total:,} files"
+        ctx.metadata(metadata={"progress": {"value": done, "total": total, "message": text}})
 
     hidden = 0
 
     def allowed(path: str) -> bool:
         nonlocal hidden
-        shown = _may_be_shown(ctx, root / path)
-        hidden += not shown
-        return shown
+        visible = _may_be_shown(ctx, root / path)
+        hidden += not visible
+        return visible
 
     hits = await project.search(args.query, limit, progress, allowed)
 
     def read() -> list[Snippet]:
-        return [one for hit in hits if (one := snippet(root, hit)) is not None]
+        return [snip for hit in hits if (snip := snippet(root, hit)) is not None]
 
-    found = await run_in_thread(read)
+    snippets = await run_in_thread(read)
     files = len(project.listing.paths)
-    metadata: dict[str, Any] = {"source": "project", "files": files, "count": len(found)}
+    metadata: dict[str, Any] = {"source": "project", "files": files, "count": len(snippets)}
     notes = [note] if note else []
     if hidden:
         notes.append(f"({hidden} more in files that a rule for read denies, or asks about, are not shown)")
@@ -126,15 +126,15 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
         notes.append(f"(Only the first {files:,} files of this folder were searched)")
     if project.listing.engine != "ripgrep":
         metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
-    if not found:
+    if not snippets:
         advice = "Describe it in other words, or grep for a text that it must contain."
         notes.insert(0, f"No code found in this project's {files:,} files. {advice}")
         return ToolResult(title, "\n\n".join(notes), metadata, records=[])
-    shown = _shown(ctx, root, found, budget - sum(map(len, notes)))
-    if len(shown) < len(found):
-        notes.append(f"({len(found) - len(shown)} more places; a larger tokensNum shows them)")
-    records = [_record(root, one) for one in found]
-    return ToolResult(title, "\n\n".join([*shown, *notes]), metadata, records=records)
+    texts = _shown(ctx, root, snippets, budget - sum(map(len, notes)))
+    if len(texts) < len(snippets):
+        notes.append(f"({len(snippets) - len(texts)} more places; a larger tokensNum shows them)")
+    records = [_record(root, snip) for snip in snippets]
+    return ToolResult(title, "\n\n".join([*texts, *notes]), metadata, records=records)
 
 
 def _may_be_shown(ctx: ToolContext, path: Path) -> bool:
@@ -146,33 +146,33 @@ def _may_be_shown(ctx: ToolContext, path: Path) -> bool:
     return all(rule.action == "allow" or (rule.action == "ask" and rule.pattern == "*") for rule in rules)
 
 
-def _shown(ctx: ToolContext, root: Path, found: list[Snippet], budget: int) -> list[str]:
+def _shown(ctx: ToolContext, root: Path, snippets: list[Snippet], budget: int) -> list[str]:
     """The hits as text; the first may take a third of what is left, so that the others are seen too."""
     out: list[str] = []
-    for place, one in enumerate(found):
-        head = f"{_name(ctx, root, one)}:{one.line}-{one.end_line}  {one.kind} {printable(one.symbol)}".rstrip()
+    for number, snip in enumerate(snippets):
+        head = f"{_name(ctx, root, snip)}:{snip.line}-{snip.end_line}  {snip.kind} {printable(snip.symbol)}".rstrip()
         room = budget - len(head) - 12
         if room < 200 and out:
             break
-        code = one.cut(max(200, room // 3 if place < len(found) - 1 else room))
+        code = snip.cut(max(200, room // 3 if number < len(snippets) - 1 else room))
         text = f"{head}\n```\n{code.strip(chr(10))}\n```"
         budget -= len(text) + 2
         out.append(text)
     return out
 
 
-def _name(ctx: ToolContext, root: Path, one: Snippet) -> str:
+def _name(ctx: ToolContext, root: Path, snip: Snippet) -> str:
     """A file as the other tools take it: from the session's folder."""
-    return printable(os.path.relpath(root / one.path, ctx.directory))
+    return printable(os.path.relpath(root / snip.path, ctx.directory))
 
 
-def _record(root: Path, one: Snippet) -> dict[str, Any]:
+def _record(root: Path, snip: Snippet) -> dict[str, Any]:
     return {
-        "path": str(root / one.path),
-        "line": one.line,
-        "end_line": one.end_line,
-        "symbol": one.symbol,
-        "kind": one.kind,
-        "score": one.score,
-        "text": one.cut(RECORD),
+        "path": str(root / snip.path),
+        "line": snip.line,
+        "end_line": snip.end_line,
+        "symbol": snip.symbol,
+        "kind": snip.kind,
+        "score": snip.score,
+        "text": snip.cut(RECORD),
     }

@@ -77,13 +77,13 @@ class Replacement(Protocol):
 
 
 async def edit_file(
-    ctx: ToolContext, given: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
+    ctx: ToolContext, file_path: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
 ) -> ToolResult:
     """Change one file: ask with the diff, write, and say what language servers find in it.
 
     Args:
         ctx: the call.
-        given: the file's path as it was given.
+        file_path: the file's path as it was given.
         tool: the tool's id, for the record of changes.
         first: the first replacement; one of a text wants the file to have been read.
         make: makes the change, on a thread, of the file's path and content (None if there is none).
@@ -91,29 +91,31 @@ async def edit_file(
     Raises:
         ToolError: and what `make`, the asks and the writing raise.
     """
-    path = _paths.target(ctx, given)
+    path = _paths.target(ctx, file_path)
     started = await _writing.at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
-        place = _paths.real(path)
+        real = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
         if before is not None and first.old_string:
             await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
         after = encode(new.text, bom=new.bom)
         await anyio.to_thread.run_sync(_writing.check_notebook, path, before, after)
-        shown = await anyio.to_thread.run_sync(filediff, path, old, new)
-        await _writing.ask(ctx, path, shown["patch"])
-        written = await _writing.put(ctx, path, place, before, after, tool)
+        file_diff = await anyio.to_thread.run_sync(filediff, path, old, new)
+        await _writing.ask(ctx, path, file_diff["patch"])
+        written = await _writing.put(ctx, path, real, before, after, tool)
         if written != after:
-            shown = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
+            file_diff = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
 
-    metadata = {"diagnostics": {}, "diff": shown["patch"], "filediff": shown, **more}
+    metadata = {"diagnostics": {}, "diff": file_diff["patch"], "filediff": file_diff, **more}
     ctx.metadata(metadata=metadata)
-    found = await diagnostics_after(ctx, [path])
-    output = "Edit applied successfully." + found.this_file(path)
-    return ToolResult(printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": found.metadata})
+    diagnostics = await diagnostics_after(ctx, [path])
+    output = "Edit applied successfully." + diagnostics.this_file(path)
+    return ToolResult(
+        printable(ctx.workspace.relative(path)), output, {**metadata, "diagnostics": diagnostics.metadata}
+    )
 
 
 def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
@@ -141,9 +143,9 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
     # however the match was found. In a mixed file they stay as they are and the arguments are fitted to CRLF.
     uniform = text.count("\n") == text.count("\r\n")
     newline = "\n" if uniform else old.newline
-    wanted, given = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
+    old_string, new_string = to_newline(args.old_string, newline), to_newline(args.new_string, newline)
     try:
-        changed = replace(to_newline(text, "\n") if uniform else text, wanted, given, bool(args.replace_all))
+        changed = replace(to_newline(text, "\n") if uniform else text, old_string, new_string, bool(args.replace_all))
     except ToolError as error:
         if "[secret " not in args.old_string:
             raise
@@ -156,8 +158,8 @@ def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, 
 def filediff(path: Path, old: Text, new: Text) -> dict[str, Any]:
     """OpenCode's ``filediff``: patch and counts, and the texts themselves where they are small."""
     before, after = to_newline(old.text, "\n"), to_newline(new.text, "\n")
-    made = diff(str(path), before, after)
-    out: dict[str, Any] = {"file": printable(str(path)), "patch": shorten(printable(trim_diff(made.patch)))}
+    text_diff = diff(str(path), before, after)
+    out: dict[str, Any] = {"file": printable(str(path)), "patch": shorten(printable(trim_diff(text_diff.patch)))}
     if len(before) + len(after) <= WHOLE:
         out["before"], out["after"] = printable(old.text), printable(new.text)
-    return {**out, "additions": made.additions, "deletions": made.deletions}
+    return {**out, "additions": text_diff.additions, "deletions": text_diff.deletions}

@@ -36,7 +36,7 @@ LIMIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProjectFolders:
     """Where a workspace is: files that enable a formatter are looked for upward from `directory` to `worktree`."""
 
     directory: Path
@@ -57,7 +57,7 @@ class Place:
             yield path.read_text(encoding="utf-8", errors="replace")
 
 
-Enabled = Callable[[Place], bool]
+Enabled = Callable[[ProjectFolders], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Formatter:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def _installed(place: Place) -> bool:
+def _installed(project: ProjectFolders) -> bool:
     """Being on the PATH is enough."""
     return True
 
@@ -89,31 +89,31 @@ def _file(*names: str) -> Enabled:
 
 
 def _depends(package: str, file: str = "package.json", *keys: str) -> Enabled:
-    wanted = keys or ("dependencies", "devDependencies")
+    sections = keys or ("dependencies", "devDependencies")
 
-    def enabled(place: Place) -> bool:
-        for text in place.read(file):
+    def enabled(project: ProjectFolders) -> bool:
+        for text in project.read(file):
             try:
                 data = json.loads(text)
             except ValueError:
                 continue
-            if isinstance(data, dict) and any(package in (data.get(key) or {}) for key in wanted):
+            if isinstance(data, dict) and any(package in (data.get(key) or {}) for key in sections):
                 return True
         return False
 
     return enabled
 
 
-def _oxfmt(place: Place) -> bool:
-    return flag("OPENCODE_EXPERIMENTAL_OXFMT") and _depends("oxfmt")(place)
+def _oxfmt(project: ProjectFolders) -> bool:
+    return flag("OPENCODE_EXPERIMENTAL_OXFMT") and _depends("oxfmt")(project)
 
 
-def _ruff(place: Place) -> bool:
+def _ruff(project: ProjectFolders) -> bool:
     """Wanted where the project configures ruff or names it as a dependency."""
-    for path in place.up("pyproject.toml", "ruff.toml", ".ruff.toml"):
+    for path in project.up("pyproject.toml", "ruff.toml", ".ruff.toml"):
         if path.name != "pyproject.toml" or _has_tool(path.read_text(encoding="utf-8", errors="replace"), "ruff"):
             return True
-    return any("ruff" in text for text in place.read("requirements.txt", "pyproject.toml", "Pipfile"))
+    return any("ruff" in text for text in project.read("requirements.txt", "pyproject.toml", "Pipfile"))
 
 
 def _has_tool(text: str, name: str) -> bool:
@@ -124,15 +124,17 @@ def _has_tool(text: str, name: str) -> bool:
     return isinstance(tool, dict) and name in tool
 
 
-def _uv(place: Place) -> bool:
+def _uv(project: ProjectFolders) -> bool:
     """``uv format`` is ruff too, so only where ruff itself is not at work.
 
     OpenCode runs it wherever uv is installed, and so rewrites files of projects that never asked for a formatter. Here
     the project must be one that uv manages.
     """
     ruff = find_program("ruff")
-    managed = any(place.up("uv.lock", "uv.toml")) or any("[tool.uv" in text for text in place.read("pyproject.toml"))
-    return not (ruff and _ruff(place)) and managed
+    managed = any(project.up("uv.lock", "uv.toml")) or any(
+        "[tool.uv" in text for text in project.read("pyproject.toml")
+    )
+    return not (ruff and _ruff(project)) and managed
 
 
 _JS = ".js .jsx .mjs .cjs .ts .tsx .mts .cts"
@@ -237,8 +239,8 @@ class Formatters:
     async def _is_enabled(self, formatter: Formatter) -> bool:
         known = self._enabled.get(formatter.name)
         if known is None:
-            place = Place(self._workspace.directory, self._workspace.worktree)
-            known = await anyio.to_thread.run_sync(_check, formatter, place)
+            project = ProjectFolders(self._workspace.directory, self._workspace.worktree)
+            known = await anyio.to_thread.run_sync(_check, formatter, project)
             self._enabled[formatter.name] = known
         return known
 
@@ -279,17 +281,17 @@ def configured(config: Any) -> list[Formatter]:
     """
     if config is False:
         return []
-    found = {formatter.name: formatter for formatter in BUILTIN}
+    formatters = {formatter.name: formatter for formatter in BUILTIN}
     for name, entry in config.items() if isinstance(config, Mapping) else ():
         if entry is False or (isinstance(entry, Mapping) and entry.get("disabled") is True):
-            found.pop(name, None)
+            formatters.pop(name, None)
         elif isinstance(entry, Mapping):
-            made = _merged(str(name), entry, found.get(name))
+            made = _merged(str(name), entry, formatters.get(name))
             if made is not None:
-                found[name] = made
+                formatters[name] = made
         elif entry is not True:
             log.warning("formatter.%s is %r; it should be an object with command and extensions", name, entry)
-    return [*found.values()]
+    return [*formatters.values()]
 
 
 def _merged(name: str, entry: Mapping[str, Any], builtin: Formatter | None) -> Formatter | None:
@@ -324,9 +326,9 @@ def find(program: str, directory: Path) -> str | None:
     return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
 
 
-def _check(formatter: Formatter, place: Place) -> bool:
+def _check(formatter: Formatter, project: ProjectFolders) -> bool:
     try:
-        return find(formatter.command[0], place.directory) is not None and formatter.enabled(place)
+        return find(formatter.command[0], project.directory) is not None and formatter.enabled(project)
     except Exception:
         log.exception("cannot tell whether the formatter %s is configured", formatter.name)
         return False

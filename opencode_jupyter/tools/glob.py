@@ -94,7 +94,7 @@ class Newest:
 
     def add(self, names: list[bytes], stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
         """Look at files, given by their paths in the folder, each beginning with ``./``."""
-        prefix, kept, bound = self._prefix, self._kept, self._bound
+        prefix, files, bound = self._prefix, self._kept, self._bound
         for name in names:
             path = prefix + name[2:]
             if self._is_hidden(os.fsdecode(path)):
@@ -105,8 +105,8 @@ class Newest:
             except OSError:
                 changed = 0
             if changed <= bound:
-                kept.append((changed, path))
-        if len(kept) >= GATHERED:
+                files.append((changed, path))
+        if len(files) >= GATHERED:
             self._thin()
 
     def _thin(self) -> None:
@@ -126,8 +126,8 @@ def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> T
     truncated = newest.count > len(files)
     lines = [path for path, _ in files] or ["No files found"]
     if truncated:
-        shown = f"showing first {len(files)} of {newest.count} results."
-        lines += ["", f"(Results are truncated: {shown} Consider using a more specific path or pattern.)"]
+        count = f"showing first {len(files)} of {newest.count} results."
+        lines += ["", f"(Results are truncated: {count} Consider using a more specific path or pattern.)"]
     metadata: dict[str, Any] = {"count": len(files), "truncated": truncated}
     if truncated:
         metadata["total"] = newest.count

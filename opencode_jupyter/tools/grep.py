@@ -110,13 +110,13 @@ def _for_person(pattern: str, errors: str) -> str:
     return f"The pattern is not a valid regular expression: {reason}. To search for the text itself, write {escaped}"
 
 
-def _kind(place: Path) -> str:
+def _kind(path: Path) -> str:
     try:
-        mode = os.stat(place).st_mode
+        mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError as error:
-        raise ToolError(f"Can't search {place}: {error.strerror or error}") from error
+        raise ToolError(f"Can't search {path}: {error.strerror or error}") from error
     return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
 
 
@@ -144,10 +144,10 @@ def _result(pattern: str, matches: Matches, search: Search) -> ToolResult:
             KEEP,
         )
     )
-    shown = records[:LIMIT]
+    rows = records[:LIMIT]
     lines = [f"Found {matches.total} matches" + (f" (showing first {LIMIT})" if metadata["truncated"] else "")]
     current = None
-    for record in shown:
+    for record in rows:
         if record["path"] != current:
             if current is not None:
                 lines.append("")
@@ -279,8 +279,8 @@ class Matches:
             return
         count = block.count(b"\n") + 1
         if _BINARY in block or file.searched is not None:
-            kept = [line for line in block.split(b"\n") if not _is_note(line) and file.is_searched(line)]
-            block, count = b"\n".join(kept), len(kept)
+            lines = [line for line in block.split(b"\n") if not _is_note(line) and file.is_searched(line)]
+            block, count = b"\n".join(lines), len(lines)
         file.count += count
         if self._lines >= KEEP and file.changed < self._kept[0][0]:
             return  # too old to be kept

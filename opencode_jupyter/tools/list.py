@@ -89,16 +89,16 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     # .git comes last: of two globs that fit, ripgrep goes by the later
     arguments = ["--files", "--null", "--hidden", "--sort=path", *globs, "--glob=!.git", "--", "./"]
     search = Search(arguments, folder)
-    found: set[bytes] = set()
+    names_found: set[bytes] = set()
     rest = b""
     async for chunk in search.chunks():
         *names, rest = (rest + chunk).split(b"\0")
-        found.update(name.removeprefix(b"./") for name in names[: LIMIT - len(found)])
-        if len(found) >= LIMIT:
+        names_found.update(name.removeprefix(b"./") for name in names[: LIMIT - len(names_found)])
+        if len(names_found) >= LIMIT:
             break
-    if search.code not in (0, 1, None) and not found:
+    if search.code not in (0, 1, None) and not names_found:
         raise ToolError(f"The folder can't be listed: {search.errors or f'exit code {search.code}'}")
-    files = sorted(printable(os.fsdecode(name)) for name in found)
+    files = sorted(printable(os.fsdecode(name)) for name in names_found)
     metadata: dict[str, Any] = {"count": len(files), "truncated": len(files) >= LIMIT}
     if search.engine != "ripgrep":
         metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
@@ -116,10 +116,10 @@ def tree(top: str, files: Sequence[str]) -> str:
     folders: dict[str, Any] = {}
     for file in files:
         *parents, name = file.split("/")
-        place = folders
+        folder = folders
         for parent in parents:
-            place = place.setdefault(parent + "/", {})
-        place[name] = None
+            folder = folder.setdefault(parent + "/", {})
+        folder[name] = None
     lines = [printable(top) + "/"]
     _render(folders, 1, lines)
     return "\n".join(lines) + "\n"

@@ -72,10 +72,10 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     await ctx.ask("lsp", ["*"], ["*"], {}, path=path)
     ctx.proceed()
 
-    found = await anyio.to_thread.run_sync(_paths.status, path)
-    if found is None:
+    status = await anyio.to_thread.run_sync(_paths.status, path)
+    if status is None:
         raise _paths.not_found(path)
-    await anyio.to_thread.run_sync(_paths.regular, path, found)
+    await anyio.to_thread.run_sync(_paths.regular, path, status)
     service = ctx.workspace.service(LanguageServers)
     if missing := await anyio.to_thread.run_sync(service.missing, path):
         raise ToolError(missing)
@@ -88,12 +88,12 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = json.dumps(answer.result, indent=2, ensure_ascii=False)
     if not answer.result:
         output = "\n\n".join([f"No results found for {args.operation}", *answer.notes])
-    shown = printable(ctx.workspace.relative(path))
+    relative = printable(ctx.workspace.relative(path))
     metadata: dict[str, Any] = {"result": answer.result}
     if answer.notes:
         metadata["notes"] = answer.notes
     records = rows(answer.result, args.operation, path, args.line, args.character)
-    title = f"{args.operation} {shown}:{args.line}:{args.character}"
+    title = f"{args.operation} {relative}:{args.line}:{args.character}"
     return ToolResult(title, printable(output), metadata, records=records)
 
 

@@ -38,14 +38,14 @@ class Parameters(Arguments):
 
     @field_validator("edits", mode="before")
     @classmethod
-    def _from_json(cls, given: Any) -> Any:
+    def _from_json(cls, value: Any) -> Any:
         """A ``%%tool`` cell's body is text, and models send lists as text too."""
-        if isinstance(given, str):
+        if isinstance(value, str):
             try:
-                return json.loads(given)
+                return json.loads(value)
             except ValueError as error:
                 raise ValueError(f"edits is not a list: it is invalid JSON ({error})") from error
-        return given
+        return value
 
 
 @builtin(
@@ -96,8 +96,8 @@ def _all(
         content = encode(new.text, bom=new.bom)
         result: dict[str, Any] = {"diagnostics": {}}
         if left > 0:  # a diff of each of a thousand edits would take longer than the edits
-            shown = filediff(path, old, new)
+            file_diff = filediff(path, old, new)
             left -= len(old.text) + len(new.text)
-            result |= {"diff": shown["patch"], "filediff": shown}
+            result |= {"diff": file_diff["patch"], "filediff": file_diff}
         results.append(result)
     return first, new, results

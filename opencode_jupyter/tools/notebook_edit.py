@@ -22,7 +22,7 @@ from . import _paths, _writing
 from ._paths import assert_external
 from .builtin import builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
-from .notebook.change import Operation, Plan, Wanted, around, in_file, plan
+from .notebook.change import CellChange, CellEdit, Operation, around, in_file, plan
 from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
 from .notebook_read import label
 
@@ -51,12 +51,12 @@ class Parameters(Arguments):
 
     @model_validator(mode="before")
     @classmethod
-    def _synonyms(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
+    def _synonyms(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
         by_name = {**SYNONYMS, **{_snake(name): key for name, key in SYNONYMS.items()}}
-        known = {key for key in given if key not in by_name}
-        return {by_name[k] if k in by_name and by_name[k] not in known else k: v for k, v in given.items()}
+        known = {key for key in value if key not in by_name}
+        return {by_name[k] if k in by_name and by_name[k] not in known else k: v for k, v in value.items()}
 
 
 def _snake(name: str) -> str:
@@ -64,7 +64,7 @@ def _snake(name: str) -> str:
 
 
 @dataclass(slots=True)
-class _Where:
+class _Location:
     """Where the notebook is changed: in an open document, or in its file."""
 
     cells: list[Cell]
@@ -91,7 +91,7 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise _paths.missing_argument("filePath", "the notebook to change")
     path = _paths.target(ctx, args.file_path)
     await assert_external(ctx, path)
-    wanted = Wanted(
+    edit = CellEdit(
         args.operation,
         args.cell,
         args.index,
@@ -102,24 +102,24 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         bool(args.replace_all),
     )
     async with ctx.hold(path):
-        place = _paths.real(path)
-        where, made = await _plan(ctx, path, wanted)
-        await _writing.ask(ctx, path, made.patch)
+        real = _paths.real(path)
+        where, change = await _plan(ctx, path, edit)
+        await _writing.ask(ctx, path, change.patch)
         # While a person was asked, the notebook may have been opened or closed.
-        asked = made
+        asked = change
         if await _document(ctx, path) != where.document:
-            where, made = await _plan(ctx, path, wanted)
-            if made.patch != asked.patch:
+            where, change = await _plan(ctx, path, edit)
+            if change.patch != asked.patch:
                 raise ToolError(
                     f"Conflict: {path} was opened or closed in JupyterLab while the call waited for approval, and the "
                     "cell is another one there. Nothing was changed. Read it with notebook_read and try again."
                 )
         if where.document is not None:
-            cells, notes = await _in_document(ctx, path, where, made)
-            made = _as_is(made, cells)
+            cells, notes = await _in_document(ctx, path, where, change)
+            change = _as_is(change, cells)
         else:
-            notes = await _in_file(ctx, path, place, where, made)
-    return _result(ctx, path, made, where.document is not None, notes)
+            notes = await _in_file(ctx, path, real, where, change)
+    return _result(ctx, path, change, where.document is not None, notes)
 
 
 async def _document(ctx: ToolContext, path: Path) -> OpenDocument | None:
@@ -144,29 +144,29 @@ async def _document(ctx: ToolContext, path: Path) -> OpenDocument | None:
     return next((OpenDocument(d.id, d.page, d.via, shared=d.shared) for d in notebooks), None)
 
 
-async def _plan(ctx: ToolContext, path: Path, wanted: Wanted) -> tuple[_Where, Plan]:
+async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location, CellChange]:
     """Where the change is made, and what it is; only if the session has read what it changes."""
     notebooks = ctx.workspace.service(Notebooks)
     document = await _document(ctx, path)
     if document is None:
-        where = await anyio.to_thread.run_sync(_load, ctx, path, wanted)
-        made = await anyio.to_thread.run_sync(partial(plan, where.cells, wanted, with_ids=where.with_ids))
-        return where, made
+        where = await anyio.to_thread.run_sync(_load, ctx, path, edit)
+        change = await anyio.to_thread.run_sync(partial(plan, where.cells, edit, with_ids=where.with_ids))
+        return where, change
     assert notebooks.front_end is not None
     content = await notebooks.front_end.read(document)
     cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
-    where = _Where(cells, True, document, notebooks.front_end)
+    where = _Location(cells, True, document, notebooks.front_end)
     if not notebooks.knows(ctx.session_id, path) and ctx.workspace.files.get(ctx.session_id, path) is not None:
         # It was read as a file, before it was opened: what the file holds is what the session has seen.
-        read = await anyio.to_thread.run_sync(_load, ctx, path, wanted)
+        read = await anyio.to_thread.run_sync(_load, ctx, path, edit)
         notebooks.saw(ctx.session_id, path, _with_ids(read.cells, cells))
-    made = await anyio.to_thread.run_sync(partial(plan, cells, wanted, with_ids=True))
-    named = made.before or (made.follows if wanted.cell is not None else None)
-    by_index = named is not None and str(wanted.cell) != named.id
-    whole = made.operation in ("replace", "delete")
+    change = await anyio.to_thread.run_sync(partial(plan, cells, edit, with_ids=True))
+    named = change.before or (change.follows if edit.cell is not None else None)
+    by_index = named is not None and str(edit.cell) != named.id
+    whole = change.operation in ("replace", "delete")
     if ctx.by != "user":  # a person sees the notebook
         notebooks.check(ctx.session_id, path, named, by_index=by_index, content=whole)
-    return where, made
+    return where, change
 
 
 def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
@@ -176,16 +176,16 @@ def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
     return [Cell(cell.index, other.id, cell.type, cell.source) for cell, other in zip(read, opened, strict=True)]
 
 
-def _load(ctx: ToolContext, path: Path, wanted: Wanted) -> _Where:
+def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     """The notebook's file; an empty new notebook for a cell to be inserted where there is none."""
     before = _writing.load(path)
     if before is None:
-        if wanted.operation != "insert":
+        if edit.operation != "insert":
             raise _paths.not_found(path)
         if path.suffix.lower() != ".ipynb":
             raise ToolError(f"File not found: {path}. A new notebook is made only with the extension .ipynb.")
         file = parse(NEW, str(path))
-        return _Where([], True, file=file)
+        return _Location([], True, file=file)
     if ctx.by != "user":
         ctx.workspace.service(Notebooks).check_file(ctx.session_id, path)
     file = parse(before, str(path))
@@ -194,16 +194,16 @@ def _load(ctx: ToolContext, path: Path, wanted: Wanted) -> _Where:
             f"{path} has nbformat {file.format}; only format {FORMAT} is changed. Bring it up first, for instance with "
             f"`jupyter nbconvert --to notebook --nbformat {FORMAT} --inplace`, or open and save it in JupyterLab."
         )
-    return _Where(file.cells, file.has_ids, file=file, before=before)
+    return _Location(file.cells, file.has_ids, file=file, before=before)
 
 
-async def _in_file(ctx: ToolContext, path: Path, place: Path, where: _Where, made: Plan) -> list[str]:
+async def _in_file(ctx: ToolContext, path: Path, real: Path, where: _Location, change: CellChange) -> list[str]:
     """Make the change in the file; gives what a reader must know."""
     file = where.file
     assert file is not None
 
     def build() -> bytes:
-        text = in_file(made, file)
+        text = in_file(change, file)
         bom = where.before is not None and decode(where.before[:3]).bom
         after = encode(text, bom=bom)
         changed = parse(after, str(path))
@@ -212,13 +212,13 @@ async def _in_file(ctx: ToolContext, path: Path, place: Path, where: _Where, mad
         return after
 
     after = await anyio.to_thread.run_sync(build)
-    await _writing.put(ctx, path, place, where.before, after, "notebook_edit")
+    await _writing.put(ctx, path, real, where.before, after, "notebook_edit")
     notebooks = ctx.workspace.service(Notebooks)
     notebooks.forget(ctx.session_id, path)
     notes = []
     if file.problem:
         notes.append(f"The notebook was not valid before by nbformat and may still not be: {file.problem}")
-    if notebooks.front_end is not None and notebooks.front_end.runs(place):
+    if notebooks.front_end is not None and notebooks.front_end.runs(real):
         notes.append(
             "This is the notebook of the running kernel, and its editor could not be reached: if it is open there, "
             "reload it from disk (saving it from the editor would undo this change)."
@@ -227,27 +227,27 @@ async def _in_file(ctx: ToolContext, path: Path, place: Path, where: _Where, mad
 
 
 async def _in_document(
-    ctx: ToolContext, path: Path, where: _Where, made: Plan
+    ctx: ToolContext, path: Path, where: _Location, plan: CellChange
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Make the change in the open document; gives its cells, and what a reader must know."""
     assert where.front_end is not None
     assert where.document is not None
-    before, after = made.before, made.after
-    change: dict[str, Any] = {"operation": made.operation}
+    before, after = plan.before, plan.after
+    change: dict[str, Any] = {"operation": plan.operation}
     if before is not None:
         change["id"] = before.id
-    if before is not None and made.operation != "move":
+    if before is not None and plan.operation != "move":
         change["expect"] = {"type": before.type, "source": before.source}
-    if made.operation in ("insert", "move"):
-        change["after"] = made.follows.id if made.follows is not None else None
-    if after is not None and made.operation in ("insert", "replace"):
+    if plan.operation in ("insert", "move"):
+        change["after"] = plan.follows.id if plan.follows is not None else None
+    if after is not None and plan.operation in ("insert", "replace"):
         change |= {"type": after.type, "source": after.source}
         if before is None:
             change["id"] = after.id
     cells = await where.front_end.change(where.document, change)
     notebooks = ctx.workspace.service(Notebooks)
     now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
-    notebooks.changed(ctx.session_id, path, now, made.cell.id)
+    notebooks.changed(ctx.session_id, path, now, plan.cell.id)
     note = (
         "It is open in JupyterLab and was changed there: the change shows at once and is not saved to the file yet. "
         "Undo in the notebook takes it back."
@@ -255,42 +255,46 @@ async def _in_document(
     return cells, [note]
 
 
-def _as_is(made: Plan, cells: Sequence[dict[str, Any]]) -> Plan:
+def _as_is(change: CellChange, cells: Sequence[dict[str, Any]]) -> CellChange:
     """The plan with the cells as the document has them now: a person may have added others meanwhile."""
     now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
-    identity = made.cell.id
-    after = next((cell for cell in now if cell.id == identity), None) if made.after is not None else None
-    return Plan(made.operation, made.before, after, now, made.follows, made.patch, made.additions, made.deletions)
+    identity = change.cell.id
+    after = next((cell for cell in now if cell.id == identity), None) if change.after is not None else None
+    return CellChange(
+        change.operation, change.before, after, now, change.follows, change.patch, change.additions, change.deletions
+    )
 
 
-def _result(ctx: ToolContext, path: Path, made: Plan, opened: bool, notes: list[str]) -> ToolResult:
-    shown = printable(ctx.workspace.relative(path))
-    cell = made.cell
-    number = made.before.index if made.before is not None else cell.index
-    title = f"{shown} cell {number} {DONE[made.operation]}"
-    if made.operation == "move":
+def _result(ctx: ToolContext, path: Path, change: CellChange, opened: bool, notes: list[str]) -> ToolResult:
+    relative = printable(ctx.workspace.relative(path))
+    cell = change.cell
+    number = change.before.index if change.before is not None else cell.index
+    title = f"{relative} cell {number} {DONE[change.operation]}"
+    if change.operation == "move":
         title += f" to {cell.index}"
-    said = [f"{title}."]
-    if made.operation == "replace" and made.before is not None and cell.outputs:
-        said.append("It keeps the outputs of its last run, which might not match the new source until it is run again.")
-    said += notes
-    output = " ".join(said) + f"\n\n<cells>\n{around(made)}\n</cells>"
+    sentences = [f"{title}."]
+    if change.operation == "replace" and change.before is not None and cell.outputs:
+        sentences.append(
+            "It keeps the outputs of its last run, which might not match the new source until it is run again."
+        )
+    sentences += notes
+    output = " ".join(sentences) + f"\n\n<cells>\n{around(change)}\n</cells>"
     filediff = {
         "file": printable(str(path)),
-        "patch": shorten(made.patch),
-        "additions": made.additions,
-        "deletions": made.deletions,
+        "patch": shorten(change.patch),
+        "additions": change.additions,
+        "deletions": change.deletions,
     }
     metadata = {
-        "diff": shorten(made.patch),
+        "diff": shorten(change.patch),
         "filediff": filediff,
         "filepath": printable(str(path)),
-        "operation": made.operation,
+        "operation": change.operation,
         "cell": {"index": cell.index, "id": printable(cell.id), "type": cell.type},
         "open": opened,
     }
     ctx.metadata(metadata=metadata)
-    row = {"index": cell.index, "id": printable(cell.id) or None, "type": cell.type, "operation": made.operation}
+    row = {"index": cell.index, "id": printable(cell.id) or None, "type": cell.type, "operation": change.operation}
     return ToolResult(title, printable(output), metadata, records=[row])
 
 

@@ -25,7 +25,7 @@ from ._paths import assert_external
 from .builtin import builtin
 from .notebook.cells import Cell, NotebookFile, find, parse, problem
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
-from .notebook.outputs import PICTURES, Detail, Shown, show
+from .notebook.outputs import PICTURES, Detail, RenderedOutputs, show
 
 LIMIT = 100
 """Cells when no limit is given."""
@@ -52,7 +52,7 @@ class Parameters(Arguments):
 
 
 @dataclass(slots=True)
-class _Found:
+class _Notebook:
     """A notebook, wherever it was read."""
 
     head: dict[str, Any]
@@ -91,7 +91,7 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.cell is not None and (args.offset is not None or args.limit is not None):
         raise ToolError("Give cell (one cell) or offset and limit (several), not both.")
     path = _paths.target(ctx, args.file_path)
-    place = _paths.real(path)
+    real = _paths.real(path)
     await assert_external(ctx, path)
     await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
     ctx.proceed()
@@ -99,35 +99,35 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     notebooks = ctx.workspace.service(Notebooks)
     documents = [document for document in await notebooks.find(path, quick=True) if not document.text]
     if documents:
-        found = await _open(notebooks, documents, args)
-        notebooks.saw(ctx.session_id, path, found.cells)
+        notebook = await _open(notebooks, documents, args)
+        notebooks.saw(ctx.session_id, path, notebook.cells)
     else:
-        found = await run_in_thread(_file, path, place)
+        notebook = await run_in_thread(_file, path, real)
         notebooks.forget(ctx.session_id, path)
-    if found.snapshot is not None:
-        ctx.workspace.files.read(ctx.session_id, path, found.snapshot)
-    result: ToolResult = await run_in_thread(_result, found, args, path)
+    if notebook.snapshot is not None:
+        ctx.workspace.files.read(ctx.session_id, path, notebook.snapshot)
+    result: ToolResult = await run_in_thread(_result, notebook, args, path)
     result.title = printable(ctx.workspace.relative(path))
     if args.cell is not None:
         result.title += f" cell {result.metadata['cells'][0]}"
     return result
 
 
-def _file(path: Path, place: Path) -> _Found:
+def _file(path: Path, real: Path) -> _Notebook:
     """The notebook as its file has it."""
-    found = _paths.status(path)
-    if found is None:
+    status = _paths.status(path)
+    if status is None:
         raise _paths.not_found(path)
-    _paths.regular(path, found)
-    if found.st_size > MAX_BYTES:
-        raise ToolError(f"{path} has {found.st_size >> 20} MiB; at most {MAX_BYTES >> 20} MiB are read as a notebook.")
+    _paths.regular(path, status)
+    if status.st_size > MAX_BYTES:
+        raise ToolError(f"{path} has {status.st_size >> 20} MiB; at most {MAX_BYTES >> 20} MiB are read as a notebook.")
     try:
-        snapshot = Snapshot.of(place)
-        with open(_paths.open_regular(path, place), "rb") as file:
-            parsed = parse(file.read(found.st_size + 1), str(path))  # a file that grows meanwhile is not JSON so far
+        snapshot = Snapshot.of(real)
+        with open(_paths.open_regular(path, real), "rb") as file:
+            parsed = parse(file.read(status.st_size + 1), str(path))  # a file that grows meanwhile is not JSON so far
     except OSError as error:
         raise ToolError(_paths.explain(error, path)) from error
-    return _Found(parsed.head, parsed.cells, parsed.outputs, parsed.format, _notes(parsed), snapshot)
+    return _Notebook(parsed.head, parsed.cells, parsed.outputs, parsed.format, _notes(parsed), snapshot)
 
 
 def _notes(file: NotebookFile) -> list[str]:
@@ -139,10 +139,10 @@ def _notes(file: NotebookFile) -> list[str]:
     return notes
 
 
-async def _open(notebooks: Notebooks, documents: Sequence[OpenDocument], args: Parameters) -> _Found:
+async def _open(notebooks: Notebooks, documents: Sequence[OpenDocument], args: Parameters) -> _Notebook:
     """The notebook as it is open; of several windows the one with unsaved changes."""
     assert notebooks.front_end is not None
-    document = next((one for one in documents if one.dirty), documents[0])
+    document = next((other for other in documents if other.dirty), documents[0])
     first, count = args.offset or 0, args.limit or LIMIT
     if args.outputs == "none":
         count = 0
@@ -151,25 +151,25 @@ async def _open(notebooks: Notebooks, documents: Sequence[OpenDocument], args: P
     if args.cell is not None and count:  # which one it is only the document knows
         index = find(cells, args.cell)
         content = await notebooks.front_end.read(document, index, 1)
-        cells = [Cell.of(place, cell) for place, cell in enumerate(content.cells)]
+        cells = [Cell.of(number, cell) for number, cell in enumerate(content.cells)]
     unsaved = "with unsaved changes" if content.dirty else "all saved"
     notes = [f"as open in JupyterLab, {unsaved}"]
     if len(documents) > 1 and not document.shared:
         notes.append(f"open in {len(documents)} windows that do not share one document; this is one of them")
     raw = content.cells
-    shown = f"{content.head.get('nbformat', 4)}.{content.head.get('nbformat_minor', 5)}"
+    version = f"{content.head.get('nbformat', 4)}.{content.head.get('nbformat_minor', 5)}"
     if fault := await anyio.to_thread.run_sync(problem, content.head, content.cells):
         notes.append(f"not valid by nbformat: {fault}")
 
     def outputs(index: int) -> list[dict[str, Any]]:
         return [output for output in raw[index].get("outputs") or () if isinstance(output, dict)]
 
-    return _Found(content.head, cells, outputs, shown, notes)
+    return _Notebook(content.head, cells, outputs, version, notes)
 
 
-def _result(found: _Found, args: Parameters, path: Path) -> ToolResult:
+def _result(notebook: _Notebook, args: Parameters, path: Path) -> ToolResult:
     """The cells in words."""
-    cells = found.cells
+    cells = notebook.cells
     total = len(cells)
     if args.cell is not None:
         first = find(cells, args.cell)
@@ -184,37 +184,37 @@ def _result(found: _Found, args: Parameters, path: Path) -> ToolResult:
     # A look at a whole notebook must not send dozens of pictures to a model that did not ask for them.
     room = PICTURES if args.outputs == "full" or args.cell is not None else 0
     for cell in cells[first:last]:
-        shown = Shown()
+        outputs = RenderedOutputs()
         if cell.outputs and args.outputs != "none":
-            shown = show(found.outputs(cell.index), args.outputs, f"cell-{cell.index}", room - len(attachments))
-        attachments += shown.attachments
-        cut = cut or shown.cut
-        pieces.append(_cell(cell, shown))
-        records.append(_record(cell, shown))
+            outputs = show(notebook.outputs(cell.index), args.outputs, f"cell-{cell.index}", room - len(attachments))
+        attachments += outputs.attachments
+        cut = cut or outputs.cut
+        pieces.append(_cell(cell, outputs))
+        records.append(_record(cell, outputs))
     body = "\n".join(pieces)
-    notes = "".join(f"\n({note})" for note in found.notes)
-    head = f"<path>{path}</path>\n<type>notebook</type>\n{_head(found)}{notes}\n<cells>\n"
+    notes = "".join(f"\n({note})" for note in notebook.notes)
+    head = f"<path>{path}</path>\n<type>notebook</type>\n{_head(notebook)}{notes}\n<cells>\n"
     output = f"{head}{body}\n\n{_footer(first, last, total, args, cut)}\n</cells>"
     metadata = {
         "preview": "\n".join(pieces[0].split("\n")[:20]) if pieces else "",
         "cells": [first, last],
         "total": total,
         "more": last < total and args.cell is None,
-        "open": any(note.startswith("as open") for note in found.notes),
-        "notes": found.notes,
-        "language": _language(found),
+        "open": any(note.startswith("as open") for note in notebook.notes),
+        "notes": notebook.notes,
+        "language": _language(notebook),
         "layout": _layout(cells[first:last], pieces, head.count("\n")),
     }
     return ToolResult("", printable(output), metadata, attachments, records)
 
 
-def _metadata(found: _Found) -> dict[str, Any]:
-    metadata = found.head.get("metadata")
+def _metadata(notebook: _Notebook) -> dict[str, Any]:
+    metadata = notebook.head.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _language(found: _Found) -> str:
-    language = _metadata(found).get("language_info")
+def _language(notebook: _Notebook) -> str:
+    language = _metadata(notebook).get("language_info")
     name = language.get("name") if isinstance(language, dict) else ""
     return name if isinstance(name, str) else ""
 
@@ -231,39 +231,39 @@ def _layout(cells: Sequence[Cell], pieces: Sequence[str], line: int) -> list[dic
     for cell, piece in zip(cells[:LAID_OUT], pieces, strict=False):
         source = cell.source.removesuffix("\n").count("\n") + 1 if cell.source else 0
         lines = piece.count("\n") + 1
-        shown = max(0, lines - source - 4)  # the marks around the cell and around its outputs
-        place: dict[str, Any] = {"line": line + 1, "source": source, "output": shown, "outputs": cell.outputs}
+        output_lines = max(0, lines - source - 4)  # the marks around the cell and around its outputs
+        position: dict[str, Any] = {"line": line + 1, "source": source, "output": output_lines, "outputs": cell.outputs}
         if cell.id:
-            place["id"] = printable(cell.id)
+            position["id"] = printable(cell.id)
         if cell.execution_count is not None:
-            place["executed"] = cell.execution_count
-        out.append({"index": cell.index, "type": printable(cell.type), **place})
+            position["executed"] = cell.execution_count
+        out.append({"index": cell.index, "type": printable(cell.type), **position})
         line += lines
     return out
 
 
-def _head(found: _Found) -> str:
-    kernel = _metadata(found).get("kernelspec")
-    facts = [f"nbformat {found.format}", f"{len(found.cells)} cell{'' if len(found.cells) == 1 else 's'}"]
-    if language := _language(found):
+def _head(notebook: _Notebook) -> str:
+    kernel = _metadata(notebook).get("kernelspec")
+    facts = [f"nbformat {notebook.format}", f"{len(notebook.cells)} cell{'' if len(notebook.cells) == 1 else 's'}"]
+    if language := _language(notebook):
         facts.append(f"language {language}")
     if isinstance(kernel, dict) and isinstance(kernel.get("name"), str):
         facts.append(f"kernel {kernel['name']}")
     return ", ".join(facts)
 
 
-def _cell(cell: Cell, shown: Shown) -> str:
+def _cell(cell: Cell, outputs: RenderedOutputs) -> str:
     identity = f' id="{cell.id}"' if cell.id else ""
     run = f' executed="{cell.execution_count}"' if cell.execution_count is not None else ""
     lines = [f'<cell index="{cell.index}"{identity} type="{cell.type}"{run}>']
     if cell.source:
         lines.append(cell.source.removesuffix("\n"))
-    if shown.text:
-        lines += ["<outputs>", shown.text, "</outputs>"]
+    if outputs.text:
+        lines += ["<outputs>", outputs.text, "</outputs>"]
     return "\n".join([*lines, "</cell>"])
 
 
-def _record(cell: Cell, shown: Shown) -> dict[str, Any]:
+def _record(cell: Cell, outputs: RenderedOutputs) -> dict[str, Any]:
     """One row of the result's table."""
     return {
         "index": cell.index,
@@ -273,20 +273,20 @@ def _record(cell: Cell, shown: Shown) -> dict[str, Any]:
         "lines": len(cell.source.splitlines()),
         "source": printable(cell.source[:PREVIEW]),
         "outputs": cell.outputs,
-        "output": printable(shown.text[:PREVIEW]),
+        "output": printable(outputs.text[:PREVIEW]),
     }
 
 
 def _footer(first: int, last: int, total: int, args: Parameters, cut: bool) -> str:
     if args.cell is not None:
-        said = f"Cell {first} of {total}."
+        note = f"Cell {first} of {total}."
     elif last < total:
-        said = f"Showing cells {first}-{last - 1} of {total}. Use offset={last} to continue."
+        note = f"Showing cells {first}-{last - 1} of {total}. Use offset={last} to continue."
     elif first:
-        said = f"Showing cells {first}-{last - 1} of {total}, up to the end."
+        note = f"Showing cells {first}-{last - 1} of {total}, up to the end."
     else:
-        said = f"End of notebook - total {total} cell{'' if total == 1 else 's'}."
+        note = f"End of notebook - total {total} cell{'' if total == 1 else 's'}."
     if cut:
         more = "outputs=full" if args.cell is not None else "cell=<index> outputs=full"
-        said += f" Outputs are shortened; use {more} to see more." if args.outputs == "short" else ""
-    return f"({said.strip()})"
+        note += f" Outputs are shortened; use {more} to see more." if args.outputs == "short" else ""
+    return f"({note.strip()})"

@@ -44,8 +44,8 @@ class Parameters(Arguments):
 
 def _label(arguments: dict[str, Any], part: ToolPart) -> str:
     questions = arguments.get("questions")
-    asked = [one for one in questions if isinstance(one, dict)] if isinstance(questions, list) else []
-    headers = [str(one.get("header") or one.get("question") or "").strip() for one in asked]
+    asked = [entry for entry in questions if isinstance(entry, dict)] if isinstance(questions, list) else []
+    headers = [str(entry.get("header") or entry.get("question") or "").strip() for entry in asked]
     return ", ".join(filter(None, headers))
 
 
@@ -61,28 +61,28 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person a question."""
     ctx.proceed()
     try:
-        answers = await ctx.question([_asked(one) for one in args.questions])
+        answers = await ctx.question([_asked(asked) for asked in args.questions])
     except ValueError as error:
         message = f"The question tool was called with invalid arguments: {error}"
         raise InvalidArgumentsError(message, tool="question", for_person=f"question: {error}.") from error
-    said = ", ".join(
-        f'"{one.question}"="{answer}"' for one, answer in zip(args.questions, _in_words(answers), strict=True)
+    text = ", ".join(
+        f'"{asked.question}"="{answer}"' for asked, answer in zip(args.questions, _in_words(answers), strict=True)
     )
     count = len(args.questions)
     return ToolResult(
         f"Asked {count} question{'s' if count > 1 else ''}",
-        printable(f"User has answered your questions: {said}. You can now continue with the user's answers in mind."),
+        printable(f"User has answered your questions: {text}. You can now continue with the user's answers in mind."),
         {"answers": answers},
         records=[
-            {"header": one.header, "question": one.question, "answer": answer}
-            for one, answer in zip(args.questions, answers, strict=True)
+            {"header": asked.header, "question": asked.question, "answer": answer}
+            for asked, answer in zip(args.questions, answers, strict=True)
         ],
     )
 
 
-def _asked(one: Asked) -> Question:
-    choices = tuple(Choice(option.label, option.description) for option in one.options)
-    return Question(one.question, one.header, choices, bool(one.multiple))
+def _asked(asked: Asked) -> Question:
+    choices = tuple(Choice(option.label, option.description) for option in asked.options)
+    return Question(asked.question, asked.header, choices, bool(asked.multiple))
 
 
 def _in_words(answers: Answers) -> list[str]:

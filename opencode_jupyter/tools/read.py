@@ -100,30 +100,30 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("limit must be greater than or equal to 1")
     first, limit = args.offset or 1, args.limit or LIMIT
     path = _paths.target(ctx, args.file_path)
-    place = _paths.real(path)
-    found = _paths.status(path)
-    is_directory = found is not None and stat.S_ISDIR(found.st_mode)
+    real = _paths.real(path)
+    status = _paths.status(path)
+    is_directory = status is not None and stat.S_ISDIR(status.st_mode)
 
     bypass = bool(ctx.extra.get("bypassCwdCheck"))
     await assert_external(ctx, path, "directory" if is_directory else "file", bypass)
     await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
     ctx.proceed()
 
-    if found is None:
+    if status is None:
         raise _paths.not_found(path)
     title = printable(ctx.workspace.relative(path))
     if is_directory:
         listing: ToolResult = await run_in_thread(_directory, path, title, first, limit)
         return listing
-    _paths.regular(path, found)
+    _paths.regular(path, status)
     loaded, reminders = _instructions.resolve(ctx, path)
-    attached: Attachment | None = await run_in_thread(_attachment, path, place, found.st_size)
+    attached: Attachment | None = await run_in_thread(_attachment, path, real, status.st_size)
     if attached is not None:
         kind = "PDF" if attached.mime == "application/pdf" else "Image"
         text = f"{kind} read successfully"
         return ToolResult(title, text, {"preview": text, "truncated": False, "loaded": loaded}, [attached])
     result: ToolResult
-    result, snapshot = await run_in_thread(_text, path, place, title, first, limit, ctx.abort.raise_if_aborted)
+    result, snapshot = await run_in_thread(_text, path, real, title, first, limit, ctx.abort.raise_if_aborted)
     ctx.workspace.files.read(ctx.session_id, path, snapshot)
     result.metadata["loaded"] = loaded
     if reminders:
@@ -132,45 +132,45 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 
 def _text(
-    path: Path, place: Path, title: str, first: int, limit: int, stop: Callable[[], None]
+    path: Path, real: Path, title: str, first: int, limit: int, stop: Callable[[], None]
 ) -> tuple[ToolResult, Snapshot]:
     try:
-        with FileIO(_paths.open_regular(path, place)) as file:
+        with FileIO(_paths.open_regular(path, real)) as file:
             sample = file.read(SAMPLE)
             if sample is None:  # what a file gives that is not ready
                 raise ToolError(f"Not read: {path} has no data now; reading it might wait for ever.")
             if path.suffix.lower() in BINARY or is_binary(sample):
                 raise ToolError(f"Cannot read binary file: {path}")
             file.seek(0)
-            snapshot = Snapshot.of(place)
-            found = page(file, first, limit, stop)
+            snapshot = Snapshot.of(real)
+            lines = page(file, first, limit, stop)
     except OSError as error:
         raise ToolError(_paths.explain(error, path)) from error
-    if found.total < first and not (found.total == 0 and first == 1):
-        raise ToolError(f"Offset {first} is out of range for this file ({found.total} lines)")
-    if found.capped:
-        shown = f"Output capped at 50 KB. Showing lines {first}-{found.last}."
-        footer = f"({shown} Use offset={found.last + 1} to continue.)"
-    elif found.more:
-        footer = f"(Showing lines {first}-{found.last} of {found.total}. Use offset={found.last + 1} to continue.)"
+    if lines.total < first and not (lines.total == 0 and first == 1):
+        raise ToolError(f"Offset {first} is out of range for this file ({lines.total} lines)")
+    if lines.capped:
+        note = f"Output capped at 50 KB. Showing lines {first}-{lines.last}."
+        footer = f"({note} Use offset={lines.last + 1} to continue.)"
+    elif lines.more:
+        footer = f"(Showing lines {first}-{lines.last} of {lines.total}. Use offset={lines.last + 1} to continue.)"
     else:
-        footer = f"(End of file - total {found.total} lines)"
-    numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(found.lines, first))
+        footer = f"(End of file - total {lines.total} lines)"
+    numbered = "\n".join(f"{number}: {line}" for number, line in enumerate(lines.lines, first))
     output = f"<path>{path}</path>\n<type>file</type>\n<content>\n{numbered}\n\n{footer}\n</content>"
     display = {
         "type": "file",
         "path": printable(str(path)),
-        "text": "\n".join(found.lines),
+        "text": "\n".join(lines.lines),
         "lineStart": first,
-        "lineEnd": found.last,
-        "totalLines": found.total,
-        "truncated": found.more,
+        "lineEnd": lines.last,
+        "totalLines": lines.total,
+        "truncated": lines.more,
     }
-    metadata = {"preview": "\n".join(found.lines[:PREVIEW]), "truncated": found.more, "loaded": [], "display": display}
+    metadata = {"preview": "\n".join(lines.lines[:PREVIEW]), "truncated": lines.more, "loaded": [], "display": display}
     return ToolResult(title, printable(output), metadata), snapshot
 
 
-def _attachment(path: Path, place: Path, size: int) -> Attachment | None:
+def _attachment(path: Path, real: Path, size: int) -> Attachment | None:
     """The file as an attachment if it is an image or a PDF."""
     mime = IMAGES.get(path.suffix.lower()) or ("application/pdf" if path.suffix.lower() == ".pdf" else None)
     if mime is None or size == 0:  # nothing to show: read as an empty text
@@ -180,7 +180,7 @@ def _attachment(path: Path, place: Path, size: int) -> Attachment | None:
             f"{path} has {size / 1e6:.0f} MB, too much to attach (the limit is {ATTACHMENT_BYTES >> 20} MiB). "
             "Make a smaller copy and read that."
         )
-    with FileIO(_paths.open_regular(path, place)) as file:
+    with FileIO(_paths.open_regular(path, real)) as file:
         return Attachment.from_bytes(file.read(ATTACHMENT_BYTES), mime, path.name)
 
 
@@ -206,7 +206,7 @@ def _directory(path: Path, title: str, first: int, limit: int) -> ToolResult:
         count = f"(Showing {len(names)} of {total} entries. Use 'offset' parameter to read beyond entry {after})"
     listed = "\n".join(names)
     output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listed}\n\n{count}\n</entries>"
-    shown = entries[first - 1 : first - 1 + len(names)]
+    rows = entries[first - 1 : first - 1 + len(names)]
     display = {
         "type": "directory",
         "path": printable(str(path)),
@@ -216,7 +216,7 @@ def _directory(path: Path, title: str, first: int, limit: int) -> ToolResult:
         "truncated": truncated,
     }
     metadata = {"preview": "\n".join(names[:PREVIEW]), "truncated": truncated, "loaded": [], "display": display}
-    return ToolResult(title, printable(output), metadata, records=[_record(entry, name) for name, entry in shown])
+    return ToolResult(title, printable(output), metadata, records=[_record(entry, name) for name, entry in rows])
 
 
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
@@ -229,17 +229,17 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 def _record(entry: os.DirEntry[str], name: str) -> dict[str, Any]:
     """One row of a listing; size in bytes and Unix seconds of the last change, None where they can't be had."""
     try:
-        found: os.stat_result | None = entry.stat()
+        status: os.stat_result | None = entry.stat()
     except OSError:
-        found = None
-    kind = "directory" if name.endswith("/") else "file" if found and stat.S_ISREG(found.st_mode) else "other"
+        status = None
+    kind = "directory" if name.endswith("/") else "file" if status and stat.S_ISREG(status.st_mode) else "other"
     return {
         "name": printable(entry.name),
         "path": printable(entry.path),
         "type": kind,
         "link": entry.is_symlink(),
-        "size": found.st_size if found and kind == "file" else None,
-        "modified": found.st_mtime if found else None,
+        "size": status.st_size if status and kind == "file" else None,
+        "modified": status.st_mtime if status else None,
     }
 
 

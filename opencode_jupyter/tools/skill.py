@@ -42,29 +42,29 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Load a skill's instructions."""
     workspace = ctx.workspace
     skills = await find(workspace)
-    found = next((one for one in skills if one.name == args.name), None)
-    if found is None:
+    chosen = next((entry for entry in skills if entry.name == args.name), None)
+    if chosen is None:
         agent = workspace.agents.get(ctx.agent)
         known = available(skills, agent.permission) if agent is not None else skills
-        listed = ", ".join(one.name for one in known) or "none"
+        listed = ", ".join(entry.name for entry in known) or "none"
         raise ToolError(
             f'Skill "{args.name}" not found. Available skills: {listed}',
             for_person=f"There is no skill {args.name}."
-            + (suggestion(near_names(args.name, [one.name for one in known])) or f" Skills: {listed}."),
+            + (suggestion(near_names(args.name, [entry.name for entry in known])) or f" Skills: {listed}."),
         )
     await ctx.ask("skill", [args.name], [args.name], {})
     ctx.proceed()
 
-    content = await run_in_thread(found.content)
-    files = "\n".join(f"<file>{path}</file>" for path in await _files(found.directory))
+    content = await run_in_thread(chosen.content)
+    files = "\n".join(f"<file>{path}</file>" for path in await _files(chosen.directory))
     output = "\n".join(
         (
-            f'<skill_content name="{escape(found.name)}">',
-            f"# Skill: {found.name}",
+            f'<skill_content name="{escape(chosen.name)}">',
+            f"# Skill: {chosen.name}",
             "",
             content.strip(WHITE),
             "",
-            f"Base directory for this skill: {found.directory}",
+            f"Base directory for this skill: {chosen.directory}",
             "Relative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.",
             "Note: file list is sampled.",
             "",
@@ -74,8 +74,8 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
             "</skill_content>",
         )
     )
-    metadata = {"name": found.name, "dir": str(found.directory)}
-    return ToolResult(f"Loaded skill: {found.name}", printable(output), metadata)
+    metadata = {"name": chosen.name, "dir": str(chosen.directory)}
+    return ToolResult(f"Loaded skill: {chosen.name}", printable(output), metadata)
 
 
 async def find(workspace: ToolHost) -> list[Skill]:
@@ -91,15 +91,15 @@ async def _files(folder: Path) -> list[str]:
     search = Search(["--files", "--null", "--hidden", "--glob=!.git", "--", "./"], folder)
     if search.engine == "ripgrep":
         search = Search(["--files", "--null", "--hidden", "--sort=path", "--glob=!.git", "--", "./"], folder)
-    found: list[str] = []
+    files: list[str] = []
     rest = b""
     async for chunk in search.chunks():
         *names, rest = (rest + chunk).split(b"\0")
         paths = (os.fsdecode(name).removeprefix("./") for name in names)
-        found += [str(folder / path) for path in paths if FILE not in path]
-        if len(found) >= FILES:
+        files += [str(folder / path) for path in paths if FILE not in path]
+        if len(files) >= FILES:
             break
-    return found[:FILES]
+    return files[:FILES]
 
 
 # ---------------------------------------------------------------------- what a model is told
@@ -117,12 +117,12 @@ async def init(ctx: InitContext) -> Definition:
         first = text.partition("\n")[0]
         return Definition(f"{first} No skills are currently available.", Parameters, run)
     listed = "\n".join(
-        f"  <skill>\n    <name>{escape(one.name, quote=False)}</name>\n"
-        f"    <description>{escape(one.description, quote=False)}</description>\n"
-        f"    <location>{one.location.as_uri()}</location>\n  </skill>"
-        for one in skills
+        f"  <skill>\n    <name>{escape(entry.name, quote=False)}</name>\n"
+        f"    <description>{escape(entry.description, quote=False)}</description>\n"
+        f"    <location>{entry.location.as_uri()}</location>\n  </skill>"
+        for entry in skills
     )
-    examples = ", ".join(f"'{one.name}'" for one in skills[:EXAMPLES])
+    examples = ", ".join(f"'{entry.name}'" for entry in skills[:EXAMPLES])
     return Definition(f"{text}\n\n<available_skills>\n{listed}\n</available_skills>", _parameters(examples), run)
 
 
@@ -135,7 +135,7 @@ def _parameters(examples: str) -> type[Parameters]:
 
 def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     """What Tab offers: the skills that are on this machine now."""
-    return [one.name for one in workspace.service(Skills).all()] if parameter == "name" else ()
+    return [entry.name for entry in workspace.service(Skills).all()] if parameter == "name" else ()
 
 
 def _instructions(output: str) -> list[int] | None:

@@ -35,9 +35,9 @@ class Todo(Arguments):
     @model_validator(mode="wrap")
     @classmethod
     def _remember_order(cls, value: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
-        made = build(value)
-        made._given = [key for key in value if key in cls.model_fields] if isinstance(value, dict) else []
-        return made
+        todo = build(value)
+        todo._given = [key for key in value if key in cls.model_fields] if isinstance(value, dict) else []
+        return todo
 
     def row(self) -> dict[str, Any]:
         """The item as it is kept, its keys in the order in which they were given."""

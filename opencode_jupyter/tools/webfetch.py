@@ -131,10 +131,10 @@ def size(count: int) -> str:
 
 
 def _given(args: Parameters) -> dict[str, Any]:
-    given: dict[str, Any] = {"format": args.format}
+    out: dict[str, Any] = {"format": args.format}
     if args.timeout is not None:
-        given["timeout"] = args.timeout
-    return given
+        out["timeout"] = args.timeout
+    return out
 
 
 def _progress(message: str, value: int | None = None, total: int | None = None) -> dict[str, Any]:
@@ -149,10 +149,10 @@ _PATTERN = re.compile(r"(?:(https?|\*)://)?(\[[0-9a-f:.]+\]|[^\[\]:/?*#@\\\s]+)(
 
 def names(pattern: str, target: Target) -> bool:
     """Return whether a rule's pattern names the target's host in full, and fits its port and path."""
-    found = _PATTERN.fullmatch(pattern)
-    if found is None:
+    parts = _PATTERN.fullmatch(pattern)
+    if parts is None:
         return False
-    scheme, host, rest = (found[1] or "*").lower(), found[2], found[3]
+    scheme, host, rest = (parts[1] or "*").lower(), parts[2], parts[3]
     if scheme not in ("*", target.scheme):
         return False
     try:
@@ -161,7 +161,7 @@ def names(pattern: str, target: Target) -> bool:
     except ToolError:
         return False
     if not rest:
-        return found[1] is None or target.port == PORTS[target.scheme]
+        return parts[1] is None or target.port == PORTS[target.scheme]
     if re.fullmatch(r":[0-9]+", rest):
         rest += "/*"  # an origin stands for all that is there
     forms = [f":{target.port}{target.path}"]
@@ -232,9 +232,9 @@ class Visit:
             raise ToolError(
                 f"Refused: {target.host} leads to {address}, {why}. Only a rule that names this very address opens it."
             )
-        place = "is" if target.address is not None else f"leads to {address},"
+        where = "is" if target.address is not None else f"leads to {address},"
         raise ToolError(
-            f"Refused: {target.host} {place} {why}. webfetch goes to public addresses only, unless a rule names the "
+            f"Refused: {target.host} {where} {why}. webfetch goes to public addresses only, unless a rule names the "
             f'host: %permissions allow webfetch "{target.scheme}://{target.authority}/*"'
         )
 

@@ -44,8 +44,8 @@ class Parameters(Arguments):
 
 
 async def _search(args: Parameters, ctx: ToolContext) -> ToolResult:
-    given = args.model_dump(by_alias=True, exclude_none=True)
-    await ctx.ask("websearch", [args.query], ["*"], given)
+    request = args.model_dump(by_alias=True, exclude_none=True)
+    await ctx.ask("websearch", [args.query], ["*"], request)
     ctx.proceed()
 
     arguments: dict[str, Any] = {
@@ -56,8 +56,8 @@ async def _search(args: Parameters, ctx: ToolContext) -> ToolResult:
     }
     if args.context_max_characters:
         arguments["contextMaxCharacters"] = args.context_max_characters
-    found = await call_exa(ctx, "web_search_exa", arguments, TIMEOUT, what="Search")
-    return ToolResult(f"Web search: {args.query}", found or NOTHING)
+    text = await call_exa(ctx, "web_search_exa", arguments, TIMEOUT, what="Search")
+    return ToolResult(f"Web search: {args.query}", text or NOTHING)
 
 
 def _definition(_: InitContext) -> Definition:

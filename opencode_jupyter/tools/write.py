@@ -47,7 +47,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
-        place = _paths.real(path)
+        real = _paths.real(path)
         before = await anyio.to_thread.run_sync(_writing.load, path)
         old = decode(before or b"")
         after = encode(args.content, bom=old.bom)
@@ -57,10 +57,10 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
         await _writing.ask(ctx, path, patch)
-        await _writing.put(ctx, path, place, before, after, "write")
+        await _writing.put(ctx, path, real, before, after, "write")
 
     title = printable(ctx.workspace.relative(path))
-    found = await diagnostics_after(ctx, [path])
-    output = "Wrote file successfully." + found.this_file(path) + found.other_files(path)
-    metadata = {"diagnostics": found.metadata, "filepath": printable(str(path)), "exists": before is not None}
+    diagnostics = await diagnostics_after(ctx, [path])
+    output = "Wrote file successfully." + diagnostics.this_file(path) + diagnostics.other_files(path)
+    metadata = {"diagnostics": diagnostics.metadata, "filepath": printable(str(path)), "exists": before is not None}
     return ToolResult(title, output, metadata)

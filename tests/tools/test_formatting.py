@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.tools import formatters
-from opencode_jupyter.tools.formatters import BUILTIN, Formatters, Place, configured
+from opencode_jupyter.tools.formatters import BUILTIN, Formatters, ProjectFolders, configured
 
 pytestmark = pytest.mark.anyio
 
@@ -149,7 +149,7 @@ def test_what_enables_a_formatter(project: Path, name: str, files: dict[str, str
     (project.parent / "biome.json").touch()  # above the checkout: not looked at
     (project.parent / ".ruff.toml").touch()
     [formatter] = [f for f in BUILTIN if f.name == name]
-    assert formatter.enabled(Place(deep, project)) is wanted
+    assert formatter.enabled(ProjectFolders(deep, project)) is wanted
 
 
 def test_the_config_is_laid_over_the_table(caplog: pytest.LogCaptureFixture) -> None:

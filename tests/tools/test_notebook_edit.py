@@ -17,7 +17,7 @@ from nbformat import v4
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.filetime import FileChangedError, NotReadError
 from opencode_jupyter.tools.notebook.cells import Cell, parse
-from opencode_jupyter.tools.notebook.change import Wanted, in_file, plan
+from opencode_jupyter.tools.notebook.change import CellEdit, in_file, plan
 from opencode_jupyter.tools.notebook.documents import Notebooks
 from opencode_jupyter.tools.notebook.source import NotebookSource
 from opencode_jupyter.workspace import Workspace
@@ -360,18 +360,18 @@ def test_any_changes_leave_a_valid_notebook_and_other_cells_alone(
     }
 
 
-def _wanted(step: Any, count: int) -> Wanted:
+def _wanted(step: Any, count: int) -> CellEdit:
     name, index, *rest = step
     if name == "insert":
-        return Wanted("insert", index=index % (count + 1), new_source=rest[0], cell_type=rest[1])
+        return CellEdit("insert", index=index % (count + 1), new_source=rest[0], cell_type=rest[1])
     if name == "replace":
-        return Wanted("replace", index % count, new_source=rest[0], cell_type=rest[1])
+        return CellEdit("replace", index % count, new_source=rest[0], cell_type=rest[1])
     if name == "move":
-        return Wanted("move", index % count, index=rest[0] % count)
-    return Wanted("delete", index % count)
+        return CellEdit("move", index % count, index=rest[0] % count)
+    return CellEdit("delete", index % count)
 
 
-def _changes(expected: list[Any], cells: list[Cell], wanted: Wanted) -> bool:
+def _changes(expected: list[Any], cells: list[Cell], wanted: CellEdit) -> bool:
     if wanted.operation == "move":
         return wanted.cell != wanted.index
     if wanted.operation != "replace":
@@ -380,7 +380,7 @@ def _changes(expected: list[Any], cells: list[Cell], wanted: Wanted) -> bool:
     return (old.source, old.type) != (str(wanted.new_source).replace("\r\n", "\n"), wanted.cell_type or old.type)
 
 
-def _expected(cells: list[Any], wanted: Wanted, after: Cell | None) -> list[Any]:
+def _expected(cells: list[Any], wanted: CellEdit, after: Cell | None) -> list[Any]:
     cells = list(cells)
     if wanted.operation == "insert":
         assert after is not None

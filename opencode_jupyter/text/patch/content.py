@@ -51,8 +51,8 @@ def updated(text: str, chunks: Sequence[Chunk], path: str) -> str:
     return "".join(out)
 
 
-def _nearest(file: _File, wanted: str) -> str:
-    return describe_nearest("\n".join(file.bodies), wanted) or "No line is like it."
+def _nearest(file: _File, snippet: str) -> str:
+    return describe_nearest("\n".join(file.bodies), snippet) or "No line is like it."
 
 
 def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Replacement]:
@@ -61,27 +61,29 @@ def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Repl
     cursor = 0
     for chunk in chunks:
         if chunk.context is not None:
-            found = seeker.seek([chunk.context], cursor)
-            if found >= 0:
-                cursor = found + 1
+            index = seeker.seek([chunk.context], cursor)
+            if index >= 0:
+                cursor = index + 1
             elif not _UNIFIED.match(chunk.context):
                 raise PatchMismatchError(
                     f"Failed to find context '{chunk.context}' in {path}",
                     for_person=f"{path} has no line `{chunk.context}`, which the patch names after @@. "
                     + _nearest(file, chunk.context),
                 )
-        one = _place(seeker, chunk, cursor, len(file.bodies))
-        if one is None:
+        replacement = _place(seeker, chunk, cursor, len(file.bodies))
+        if replacement is None:
             old = "\n".join(text for sign, text in chunk.readings()[0] if sign != "+")
             raise PatchMismatchError(
                 f"Failed to find expected lines in {path}:\n{old}",
                 for_person=f"{path} does not have the lines that the patch changes. {_nearest(file, old)}",
             )
-        if one.old:
-            cursor = one.at + one.old
-        elif one.at and file.bodies[-1] == "":
-            one = one._replace(at=one.at - 1)  # what is added at the end stands before one empty last line
-        out.append(one)
+        if replacement.old:
+            cursor = replacement.at + replacement.old
+        elif replacement.at and file.bodies[-1] == "":
+            replacement = replacement._replace(
+                at=replacement.at - 1
+            )  # what is added at the end stands before one empty last line
+        out.append(replacement)
     return out
 
 
@@ -90,21 +92,21 @@ def _place(seeker: Seeker, chunk: Chunk, cursor: int, end: int) -> _Replacement 
         old = [printable(text) for sign, text in lines if sign != "+"]
         if not old:
             return _Replacement(end, 0, lines)
-        found = seeker.seek(old, cursor, chunk.end_of_file)
-        if found >= 0:
-            return _Replacement(found, len(old), lines)
+        index = seeker.seek(old, cursor, chunk.end_of_file)
+        if index >= 0:
+            return _Replacement(index, len(old), lines)
         if old[-1] == "" and len(old) > 1:  # it may stand for the end of the last line
-            found = seeker.seek(old[:-1], cursor, chunk.end_of_file)
-            if found >= 0:
-                return _Replacement(found, len(old) - 1, _without_last(lines))
+            index = seeker.seek(old[:-1], cursor, chunk.end_of_file)
+            if index >= 0:
+                return _Replacement(index, len(old) - 1, _without_last(lines))
     return None
 
 
 def _without_last(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     """`lines` without the last old line, and without an empty last new one."""
     index = max(i for i, line in enumerate(lines) if line.sign != "+")
-    kept = [Line("+", "")] if lines[index].sign == " " else []  # it still stands for a new line
-    out = [*lines[:index], *kept, *lines[index + 1 :]]
+    replacement = [Line("+", "")] if lines[index].sign == " " else []  # it still stands for a new line
+    out = [*lines[:index], *replacement, *lines[index + 1 :]]
     last = max((i for i, line in enumerate(out) if line.sign != "-"), default=None)
     if last is not None and out[last].text == "" and out[last].sign == "+":
         del out[last]
@@ -216,10 +218,10 @@ class Seeker:
         """
         if not pattern:
             return -1
-        for one in self._passes:
-            found = one.seek(pattern, start, end_of_file)
-            if found >= 0:
-                return found
+        for search in self._passes:
+            index = search.seek(pattern, start, end_of_file)
+            if index >= 0:
+                return index
         return -1
 
 
@@ -242,15 +244,15 @@ class _Pass:
         return places
 
     def seek(self, pattern: Sequence[str], start: int, end_of_file: bool) -> int:
-        wanted = [self._alike(line) for line in pattern]
-        last = len(self._lines) - len(wanted)
-        if end_of_file and last >= start and self._lines[last:] == wanted:
+        sought = [self._alike(line) for line in pattern]
+        last = len(self._lines) - len(sought)
+        if end_of_file and last >= start and self._lines[last:] == sought:
             return last
         # The rarest line of the pattern has the fewest places to look at.
-        offset = min(range(len(wanted)), key=lambda index: len(self._places.get(wanted[index], ())))
-        places = self._places.get(wanted[offset], [])
+        offset = min(range(len(sought)), key=lambda index: len(self._places.get(sought[index], ())))
+        places = self._places.get(sought[offset], [])
         for place in places[bisect_left(places, start + offset) :]:
             first = place - offset
-            if self._lines[first : first + len(wanted)] == wanted:
+            if self._lines[first : first + len(sought)] == sought:
                 return first
         return -1

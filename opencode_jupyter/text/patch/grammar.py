@@ -132,8 +132,8 @@ def parse(text: str) -> list[Hunk]:
 def unwrap(text: str) -> str:
     """`text` without white space around it, and without the shell's heredoc if it is in one."""
     text = text.strip(WHITE)
-    found = _HEREDOC.match(text)
-    return found[3] if found is not None else text
+    match = _HEREDOC.match(text)
+    return match[3] if match is not None else text
 
 
 def _markers(lines: Sequence[str]) -> tuple[int, int]:
@@ -231,7 +231,7 @@ class _Reader:
                 self._at += 2  # the head of a unified diff
             elif not chunks:
                 first = self._chunk("")
-                if any(one.sign != "?" for one in first.lines):
+                if any(entry.sign != "?" for entry in first.lines):
                     chunks.append(first)
             else:
                 raise PatchFormatError(

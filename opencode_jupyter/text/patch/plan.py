@@ -117,7 +117,7 @@ def plan(
                 picture.delete(path)
             case UpdateFile():
                 picture.update(path, hunk, None if hunk.move_path is None else resolve(hunk.move_path))
-    return Plan(picture.changes, [one for one in picture.files.values() if one.changed])
+    return Plan(picture.changes, [result for result in picture.files.values() if result.changed])
 
 
 def _missing(path: Path, verb: str) -> str:
@@ -171,17 +171,17 @@ class _Picture:
             source.after = content
             self._join(FileChange("update", path, old.text, new.text), source.path)
             return
-        place = self._open(target)
-        if place is source and self._entry(path) == source.path:
+        destination = self._open(target)
+        if destination is source and self._entry(path) == source.path:
             raise PatchFileError(f"{target} is a link to {path}: moving one to the other would leave nothing.")
-        self._check_place(place.path, target)
+        self._check_place(destination.path, target)
         mode = self._mode(source)
         self._remove(path, source)
-        if place is not source:
-            place.mode = mode
-        replaced = None if place is source or place.after is None else decode(place.after).text
-        place.after = content
-        self._note(FileChange("move", path, old.text, new.text, target, replaced), place.path)
+        if destination is not source:
+            destination.mode = mode
+        replaced = None if destination is source or destination.after is None else decode(destination.after).text
+        destination.after = content
+        self._note(FileChange("move", path, old.text, new.text, target, replaced), destination.path)
 
     def _to_update(self, path: Path) -> Text:
         message = f"Failed to read file to update: {path}"
@@ -197,15 +197,15 @@ class _Picture:
 
     # ------------------------------------------------------------------ changes as people see them
 
-    def _note(self, change: FileChange, place: Path | None) -> None:
-        if place is not None:
-            self._latest[place] = len(self.changes)
+    def _note(self, change: FileChange, key: Path | None) -> None:
+        if key is not None:
+            self._latest[key] = len(self.changes)
         self.changes.append(change)
 
-    def _join(self, change: FileChange, place: Path) -> None:
-        index = self._latest.get(place)
+    def _join(self, change: FileChange, key: Path) -> None:
+        index = self._latest.get(key)
         if index is None:
-            self._note(change, place)
+            self._note(change, key)
         else:
             self.changes[index] = replace(self.changes[index], after=change.after)
 
@@ -222,11 +222,11 @@ class _Picture:
         entry = self._entry(path)
         if entry in self.files:
             return self.files[entry]
-        place = Path(os.path.realpath(path)) if os.path.islink(entry) else entry
-        if place not in self.files:
+        real = Path(os.path.realpath(path)) if os.path.islink(entry) else entry
+        if real not in self.files:
             content = self._read(path)
-            self.files[place] = Result(place, path, content, content)
-        return self.files[place]
+            self.files[real] = Result(real, path, content, content)
+        return self.files[real]
 
     def _remove(self, path: Path, file: Result) -> None:
         entry = self._entry(path)
@@ -244,12 +244,12 @@ class _Picture:
         except OSError:  # it is only going to be
             return None
 
-    def _check_place(self, place: Path, named: Path) -> None:
+    def _check_place(self, target: Path, named: Path) -> None:
         """A file can be put there: each part of its path is a folder, or nothing that can become one."""
-        if place in self._folders:
+        if target in self._folders:
             raise PatchFileError(f"Path is a directory, not a file: {named}")
         new = []
-        for folder in place.parents:
+        for folder in target.parents:
             if folder in self._folders:
                 break
             known = self.files.get(folder)
@@ -290,17 +290,17 @@ def apply(patch_text: str, directory: str | os.PathLike[str] = ".", *, final_new
         check_file_name(path)
         return Path(os.path.normpath(os.path.join(base, os.path.expanduser(path))))
 
-    made = plan(hunks, resolve, _read, final_newline=final_newline)
-    write_all([Write(one.path, one.after, one.before, one.mode) for one in made.results])
-    return made.changes
+    planned = plan(hunks, resolve, _read, final_newline=final_newline)
+    write_all([Write(result.path, result.after, result.before, result.mode) for result in planned.results])
+    return planned.changes
 
 
 def _read(path: Path) -> bytes | None:
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
             raise ToolError(f"Path is a directory, not a file: {path}")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise ToolError(f"Not a regular file: {path}")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

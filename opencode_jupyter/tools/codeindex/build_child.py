@@ -42,7 +42,7 @@ def main() -> int:
     if len(head) < 8:
         return 1
     data = sys.stdin.buffer.read(int.from_bytes(head, "little"))
-    index, root, wanted, gone, workers = marshal.loads(data)  # noqa: S302 - from our own parent
+    index, root, changed, gone, workers = marshal.loads(data)  # noqa: S302 - from our own parent
     # last, so that a module beside us named as one of the standard library hides nothing; without the package around
     # this folder, whose imports take longer than the work
     sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -50,7 +50,7 @@ def main() -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     store = importlib.import_module("codeindex.store").Store(Path(index))
     try:
-        _fill(store, root, wanted, gone, workers)
+        _fill(store, root, changed, gone, workers)
     finally:
         store.close()
     _say("done")
@@ -63,10 +63,10 @@ def _end_with_parent() -> None:
     os._exit(1)  # the processes end too, see `_begin`
 
 
-def _fill(store: Any, root: str, wanted: list[tuple[str, int, int]], gone: list[str], workers: int) -> None:
+def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list[str], workers: int) -> None:
     known = store.files()  # another process may have done a part meanwhile
-    todo = [path for path, mtime, size in wanted if known.get(path) != (mtime, size)]
-    done = len(wanted) - len(todo)
+    todo = [path for path, mtime, size in changed if known.get(path) != (mtime, size)]
+    done = len(changed) - len(todo)
     asked = [(path, store.digest(path) if path in known else None) for path in todo]
     with store.change():
         store.forget(gone)

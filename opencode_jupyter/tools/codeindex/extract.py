@@ -88,20 +88,20 @@ def pieces(path: str, data: bytes) -> list[Piece]:
 
 def rows(path: str, data: bytes) -> list[Row]:
     """The rows of a file."""
-    place = " ".join(word for part in PurePosixPath(path).with_suffix("").parts[-3:] for word in parts(part))
-    return [_row(piece, place) for piece in pieces(path, data)]
+    path_words = " ".join(word for part in PurePosixPath(path).with_suffix("").parts[-3:] for word in parts(part))
+    return [_row(piece, path_words) for piece in pieces(path, data)]
 
 
-def _row(piece: Piece, place: str) -> Row:
+def _row(piece: Piece, path_words: str) -> Row:
     outer, _, name = piece.symbol.rpartition(".")
     within = ""
     if piece.kind == "module":
-        name_words, around = place.rsplit(" ", 1)[-1], place
+        name_words, around = path_words.rsplit(" ", 1)[-1], path_words
     elif piece.kind in ("section", "cell"):
-        name_words, around = terms(piece.symbol), place
+        name_words, around = terms(piece.symbol), path_words
     else:
         within = " ".join(parts(outer))
-        name_words, around = " ".join(parts(name)), f"{within} {place}"
+        name_words, around = " ".join(parts(name)), f"{within} {path_words}"
     first, _, rest = piece.doc.partition("\n\n")
     return (
         piece.kind,
@@ -132,13 +132,13 @@ def look(root: str, path: str, digest: bytes | None = None) -> Update:
         digest: of the content that is in the index.
     """
     mtime, size, data = content(root, path)
-    found = hashlib.blake2b(data, digest_size=16).digest()
-    if found == digest:
-        return path, mtime, size, found, None
+    current = hashlib.blake2b(data, digest_size=16).digest()
+    if current == digest:
+        return path, mtime, size, current, None
     try:
-        return path, mtime, size, found, rows(path, data)
+        return path, mtime, size, current, rows(path, data)
     except (RecursionError, MemoryError, ValueError):
-        return path, mtime, size, found, []
+        return path, mtime, size, current, []
 
 
 def content(root: str, path: str) -> tuple[int, int, bytes]:
@@ -148,22 +148,22 @@ def content(root: str, path: str) -> tuple[int, int, bytes]:
         flags |= getattr(os, name, 0)
     full = os.path.join(root, path)
     try:
-        found = os.lstat(full)
-        if not stat.S_ISREG(found.st_mode):
-            return found.st_mtime_ns, found.st_size, b""
+        status = os.lstat(full)
+        if not stat.S_ISREG(status.st_mode):
+            return status.st_mtime_ns, status.st_size, b""
         descriptor = os.open(full, flags)
     except (OSError, ValueError):
         try:
-            found = os.lstat(full)
+            status = os.lstat(full)
         except (OSError, ValueError):
             return 0, 0, b""
-        return found.st_mtime_ns, found.st_size, b""
+        return status.st_mtime_ns, status.st_size, b""
     with open(descriptor, "rb") as file:
         notebook = os.path.splitext(path)[1].lower() in NOTEBOOK
         limit = NOTEBOOK_BYTES if notebook else MAX_BYTES
         try:
-            data = b"" if notebook and found.st_size > limit else file.read(limit)
+            data = b"" if notebook and status.st_size > limit else file.read(limit)
         except OSError:
             data = b""
-    fresh = time.time_ns() - found.st_mtime_ns < _FRESH
-    return 0 if fresh else found.st_mtime_ns, found.st_size, data
+    fresh = time.time_ns() - status.st_mtime_ns < _FRESH
+    return 0 if fresh else status.st_mtime_ns, status.st_size, data

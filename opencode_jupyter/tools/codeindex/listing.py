@@ -109,14 +109,14 @@ def states(root: Path, paths: list[str]) -> dict[str, tuple[int, int]]:
     """Time of change (ns) and size of files; those that are gone are left out."""
     base = str(root).rstrip(os.sep) + os.sep
     look = os.lstat
-    found = {}
+    out = {}
     for path in paths:
         try:
-            one = look(base + path)
+            status = look(base + path)
         except OSError:
             continue
-        found[path] = (one.st_mtime_ns, one.st_size)
-    return found
+        out[path] = (status.st_mtime_ns, status.st_size)
+    return out
 
 
 class Watch:
@@ -200,25 +200,25 @@ def _matters(mask: int, name: str) -> bool:
 
 def _folders(root: str, paths: Iterable[str]) -> set[str] | None:
     """The folders to watch; None if they are too many."""
-    found = {root}
+    folders = {root}
     for folder in {path.rpartition("/")[0] for path in paths}:
-        place = folder
-        while place and (full := f"{root}/{place}") not in found:
-            found.add(full)
-            place = place.rpartition("/")[0]
-    todo = list(found)
+        relative = folder
+        while relative and (full := f"{root}/{relative}") not in folders:
+            folders.add(full)
+            relative = relative.rpartition("/")[0]
+    todo = list(folders)
     while todo:  # a file may come into a folder that has none yet
-        if len(found) > FOLDERS:
+        if len(folders) > FOLDERS:
             return None
         try:
             with os.scandir(todo.pop()) as entries:
                 inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and _matters(_FOLDER, e.name)]
         except OSError:
             continue
-        new = [path for path in inner if path not in found]
-        found.update(new)
+        new = [path for path in inner if path not in folders]
+        folders.update(new)
         todo += new
-    return found
+    return folders
 
 
 @cache

@@ -48,18 +48,18 @@ def generic_pieces(source: str) -> list[Piece]:
     if not starts:
         return blocks(source)
     rows = source.split("\n")
-    found = [Piece("module", "", 1, 1, doc=_comment_above(rows, _first_code(rows)))]
+    pieces = [Piece("module", "", 1, 1, doc=_comment_above(rows, _first_code(rows)))]
     for line, (indent, kind, name) in sorted(starts.items()):
         end = _block_end(rows, line, indent)
         container = kind in ("class", "struct", "interface", "trait", "impl", "module", "namespace", "object")
         body = "\n".join(rows[line + 1 : min(end + 1, line + (15 if container else 400))])
         plain = "class" if container or kind in ("enum", "type", "record", "protocol") else "function"
-        found.append(
+        pieces.append(
             Piece(
                 plain, name.strip(":."), line + 1, end + 1, rows[line].strip()[:300], _comment_above(rows, line), body
             )
         )
-    return found
+    return pieces
 
 
 def _first_code(rows: list[str]) -> int:
@@ -104,13 +104,13 @@ def _comment_above(rows: list[str], line: int) -> str:
 def blocks(source: str) -> list[Piece]:
     """A text in blocks of lines."""
     rows = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    found = [Piece("module", "", 1, 1)]
+    pieces = [Piece("module", "", 1, 1)]
     for first in range(0, len(rows), BLOCK):
         part = rows[first : first + BLOCK]
         text = "\n".join(row[:1000] for row in part)
         if text.strip():
-            found.append(Piece("code", "", first + 1, first + len(part), body=text))
-    return found
+            pieces.append(Piece("code", "", first + 1, first + len(part), body=text))
+    return pieces
 
 
 def prose_pieces(source: str) -> list[Piece]:
@@ -129,15 +129,15 @@ def prose_pieces(source: str) -> list[Piece]:
                 heads.append((number - 1, above))
     if not heads or heads[0][0] > 0:
         heads.insert(0, (0, ""))
-    found = []
+    pieces = []
     for (first, title), following in zip(heads, [*heads[1:], (len(rows), "")], strict=True):
         last = following[0]
         while last > first + 1 and not rows[last - 1].strip():
             last -= 1
         text = "\n".join(row[:1000] for row in rows[first + 1 : last])
         if title or text.strip():
-            found.append(Piece("section", title[:200], first + 1, max(first + 1, last), body=text[:8000]))
-    return found
+            pieces.append(Piece("section", title[:200], first + 1, max(first + 1, last), body=text[:8000]))
+    return pieces
 
 
 def notebook_pieces(source: str) -> list[Piece]:
@@ -154,7 +154,7 @@ def notebook_pieces(source: str) -> list[Piece]:
     if not isinstance(cells, list):
         raise ValueError("not a notebook")  # noqa: TRY004 - the caller's kind of error
     rows = source.split("\n")
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     at = 0
     for number, cell in enumerate(cells, 1):
         text, kind = _cell(cell)
@@ -165,15 +165,15 @@ def notebook_pieces(source: str) -> list[Piece]:
         count = len(parts) if at + len(parts) <= len(rows) else 1
         name = f"cell {number}"
         if kind == "markdown":
-            found.append(Piece("section", name, at + 1, at + count, doc=text[:2000]))
+            pieces.append(Piece("section", name, at + 1, at + count, doc=text[:2000]))
         else:
-            found.append(Piece("cell", name, at + 1, at + count, body=text))
+            pieces.append(Piece("cell", name, at + 1, at + count, body=text))
             for piece in python_pieces(text):
                 if piece.kind in ("function", "method", "class"):
                     piece.line, piece.end_line = at + piece.line, at + piece.end_line
-                    found.append(piece)
+                    pieces.append(piece)
         at += count
-    return found
+    return pieces
 
 
 def _cell(cell: object) -> tuple[str, str]:

@@ -100,7 +100,7 @@ def python_pieces(source: str) -> list[Piece]:
         source = source.replace("\r\n", "\n").replace("\r", "\n")
     code = blanked(source)
     lines = Lines(source)
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     outer: list[tuple[int, int, str, str]] = []
     """Indent, end, kind and symbol of the definitions that the present place is in."""
     loose: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def python_pieces(source: str) -> list[Piece]:
         if is_class:
             inner = _DEFINITION.search(code, head_end, end)
             body = source[body_start : inner.start()] if inner and inner.start() > body_start else body[:4000]
-        found.append(
+        pieces.append(
             Piece(
                 "class" if is_class else "method" if in_class else "function",
                 symbol,
@@ -142,7 +142,7 @@ def python_pieces(source: str) -> list[Piece]:
         )
         outer.append((indent, end, "class" if is_class else "function", symbol))
     loose.append((done, len(source)))
-    return [*_module(source, code, loose, lines), *found]
+    return [*_module(source, code, loose, lines), *pieces]
 
 
 def _with_decorators(code: str, start: int, lines: Lines) -> int:
@@ -194,7 +194,7 @@ def _docstring(source: str, at: int) -> tuple[str, int]:
 def _module(source: str, code: str, loose: list[tuple[int, int]], lines: Lines) -> list[Piece]:
     """The module with its docstring, and its top-level code in blocks."""
     doc, at = _docstring(source, 0)
-    found = [Piece("module", "", 1, max(1, lines.number(at) if doc else 1), doc=doc)]
+    pieces = [Piece("module", "", 1, max(1, lines.number(at) if doc else 1), doc=doc)]
     for start, end in loose:
         begin = max(start, at)
         if begin >= end:
@@ -208,6 +208,6 @@ def _module(source: str, code: str, loose: list[tuple[int, int]], lines: Lines) 
             stop = min(last, first + BLOCK - 1)
             part = source[lines.start(first) : lines.start(stop + 1) if stop < len(lines.starts) else len(source)]
             if part.strip():
-                found.append(Piece("code", "", first, stop, body=part))
+                pieces.append(Piece("code", "", first, stop, body=part))
             first = stop + 1
-    return found
+    return pieces

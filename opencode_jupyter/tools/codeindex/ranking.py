@@ -107,15 +107,15 @@ def question(query: str) -> Question:
 
 def _turns(query: str) -> tuple[str, list[Concept]]:
     """The query without its turns of speech, and what they mean."""
-    said = query.lower().split()
+    query_words = query.lower().split()
     concepts = []
     for turn, meant in _phrases():
-        for at in range(len(said) - len(turn) + 1):
-            if said[at : at + len(turn)] == turn:
+        for at in range(len(query_words) - len(turn) + 1):
+            if query_words[at : at + len(turn)] == turn:
                 concepts.append(Concept(meant[0], dict.fromkeys(meant[1:], TURN)))
-                said[at : at + len(turn)] = ["."]
+                query_words[at : at + len(turn)] = ["."]
                 break
-    return (" ".join(said), concepts) if concepts else (query, [])
+    return (" ".join(query_words), concepts) if concepts else (query, [])
 
 
 @cache
@@ -131,16 +131,16 @@ def _phrases() -> list[tuple[list[str], list[str]]]:
 @cache
 def _synonyms() -> dict[str, dict[str, float]]:
     """For each term those of its groups. Of a group of many each counts less."""
-    found: dict[str, dict[str, float]] = {}
+    synonyms: dict[str, dict[str, float]] = {}
     for line in _lines("synonyms.txt"):
         stems = list(dict.fromkeys(map(stem, line.split())))
         worth = SYNONYM * min(1.0, 1.15 - 0.05 * len(stems))
-        for one in stems:
-            mine = found.setdefault(one, {})
+        for term in stems:
+            mine = synonyms.setdefault(term, {})
             for other in stems:
-                if other != one:
+                if other != term:
                     mine[other] = max(worth, mine.get(other, 0.0))
-    return found
+    return synonyms
 
 
 def _lines(name: str) -> list[str]:
@@ -151,7 +151,7 @@ def _lines(name: str) -> list[str]:
 
 # ------------------------------------------------------------------ what fits
 
-Wanted = list[tuple[Concept, float]]
+WeightedConcepts = list[tuple[Concept, float]]
 """The concepts of a question, each with what it counts: rare words say more."""
 
 
@@ -188,14 +188,14 @@ def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] 
     asked = question(query)
     if not asked.concepts:
         return []
-    wanted, promising = _promising(store.connection, asked)
+    weighted, promising = _promising(store.connection, asked)
     numbers = list(dict.fromkeys([*_named(store.connection, asked.symbols), *promising]))
     scored: list[tuple[float, str, int, Hit, str]] = []
     for at in range(0, len(numbers), 500):
         part = numbers[at : at + 500]
         rows = store.connection.execute(_FETCH.format(",".join("?" * len(part))), part)
         for path, kind, symbol, line, end, *fields, mtime, size in rows:
-            score = _by_words(wanted, fields) + _by_name(asked.symbols, symbol.lower())
+            score = _by_words(weighted, fields) + _by_name(asked.symbols, symbol.lower())
             if score:
                 hit = Hit(path, kind, symbol, line, end, score * _worth(path, kind, symbol), (mtime, size))
                 scored.append((-hit.score, path, line, hit, "|".join([symbol, *fields[2:5], str(end - line)])))
@@ -228,12 +228,12 @@ def _varied(scored: list[tuple[Hit, str]], limit: int, allowed: Callable[[str], 
 # ------------------------------------------------------------------ which pieces are scored
 
 
-def _promising(connection: sqlite3.Connection, asked: Question) -> tuple[Wanted, list[int]]:
+def _promising(connection: sqlite3.Connection, asked: Question) -> tuple[WeightedConcepts, list[int]]:
     """The concepts with their weights, and the pieces with their words that are worth scoring."""
     total = connection.execute("SELECT max(id) FROM pieces").fetchone()[0] or 1
     promise: dict[int, float] = {}
     get = promise.get
-    wanted: Wanted = []
+    weighted: WeightedConcepts = []
     common: list[tuple[float, str]] = []
     heads: list[tuple[float, str]] = []
     for concept in asked.concepts:
@@ -243,7 +243,7 @@ def _promising(connection: sqlite3.Connection, asked: Question) -> tuple[Wanted,
         head, in_heads = _having(connection, "heads", either, total)
         count = max(count, in_heads)
         weight = math.log(1 + max(0.0, total - count + 0.5) / (count + 0.5))
-        wanted.append((concept, weight))
+        weighted.append((concept, weight))
         heads.append((weight, f"({either})"))
         if in_heads > COMMON:
             common.append(heads[-1])
@@ -257,7 +257,7 @@ def _promising(connection: sqlite3.Connection, asked: Question) -> tuple[Wanted,
     if not promise and common:
         rows = connection.execute("SELECT rowid FROM heads WHERE heads MATCH ? LIMIT ?", (common[0][1], SCORED))
         promise = {number: 1.0 for (number,) in rows}
-    return wanted, heapq.nlargest(SCORED, promise, key=promise.__getitem__)
+    return weighted, heapq.nlargest(SCORED, promise, key=promise.__getitem__)
 
 
 def _having(connection: sqlite3.Connection, table: str, expression: str, total: int) -> tuple[list[int], int]:
@@ -271,11 +271,11 @@ def _having(connection: sqlite3.Connection, table: str, expression: str, total: 
 
 
 def _named(connection: sqlite3.Connection, symbols: tuple[str, ...]) -> list[int]:
-    found = []
+    numbers = []
     for name in {name for symbol in symbols for name in (symbol, symbol.rpartition(".")[2])}:
         rows = connection.execute("SELECT id FROM pieces WHERE symbol = ? COLLATE NOCASE LIMIT 100", (name,))
-        found += [number for (number,) in rows]
-    return found
+        numbers += [number for (number,) in rows]
+    return numbers
 
 
 # ------------------------------------------------------------------ how well one fits
@@ -283,12 +283,12 @@ def _named(connection: sqlite3.Connection, symbols: tuple[str, ...]) -> list[int
 
 def _worth(path: str, kind: str, symbol: str) -> float:
     """What any piece of this kind in this file is worth as an answer, 1 for most."""
-    found = KINDS.get(kind, 1.0)
+    worth = KINDS.get(kind, 1.0)
     if is_test(path):
-        found *= TEST
+        worth *= TEST
     if _COPIED.search(path):
-        found *= COPIED
-    return found * PRIVATE if symbol.rpartition(".")[2].startswith("_") else found
+        worth *= COPIED
+    return worth * PRIVATE if symbol.rpartition(".")[2].startswith("_") else worth
 
 
 def _by_name(symbols: tuple[str, ...], symbol: str) -> float:
@@ -298,18 +298,18 @@ def _by_name(symbols: tuple[str, ...], symbol: str) -> float:
     return 0.0
 
 
-def _by_words(wanted: Wanted, fields: list[str]) -> float:
+def _by_words(weighted: WeightedConcepts, fields: list[str]) -> float:
     """BM25 over fields, times how much of the question is covered, 0 to 1 and a little more."""
     sets = [frozenset(text.split()) for text in fields]
     worths = [w / (0.6 + len(fields[i].split()) / LENGTHS[i]) if i in LENGTHS else w for i, w in enumerate(FIELDS)]
     total = covered = everything = 0.0
     explained: set[str] = set()
     whole = sets[0].union(*sets[1:])
-    for concept, weight in wanted:
+    for concept, weight in weighted:
         strength = best = 0.0
         fitting = whole & concept.words  # of most pieces few words fit
-        for i, there in enumerate(sets if fitting else ()):
-            match, by = _match(concept, fitting & there)
+        for i, words_of_field in enumerate(sets if fitting else ()):
+            match, by = _match(concept, fitting & words_of_field)
             if match:
                 strength += worths[i] * match
                 best = max(best, match)
@@ -320,8 +320,8 @@ def _by_words(wanted: Wanted, fields: list[str]) -> float:
         everything += weight
     if not everything:
         return 0.0
-    found = total / everything * covered / everything
-    return found * (1 + NAMED * len(explained) / len(sets[0])) if sets[0] else found
+    score = total / everything * covered / everything
+    return score * (1 + NAMED * len(explained) / len(sets[0])) if sets[0] else score
 
 
 def _match(concept: Concept, fitting: frozenset[str]) -> tuple[float, str]:

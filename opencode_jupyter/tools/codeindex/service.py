@@ -49,11 +49,11 @@ class CodeIndex:
 
     def project(self, root: Path) -> Project:
         """The index of one folder."""
-        found = self._projects.get(root)
-        if found is None:
+        project = self._projects.get(root)
+        if project is None:
             name = hashlib.blake2b(os.fsencode(os.path.realpath(root)), digest_size=8).hexdigest()
-            found = self._projects[root] = Project(root, self._folder / f"{name}.db")
-        return found
+            project = self._projects[root] = Project(root, self._folder / f"{name}.db")
+        return project
 
     async def close(self) -> None:
         """Let go of the index files."""
@@ -143,19 +143,19 @@ class Project:
     async def _follow(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
         """Bring the index to where the files are; False if they are to be looked at again."""
         files = await self._with_store(self._known)
-        wanted = [(path, *state) for path, state in now.items() if files.get(path) != state]
+        changed = [(path, *state) for path, state in now.items() if files.get(path) != state]
         gone = [path for path in files if path not in now]
-        if not wanted and not gone:
+        if not changed and not gone:
             self._checked = True
         elif await self._with_store(lambda store: store.wasted()):
             self.close()
             await anyio.to_thread.run_sync(remove, self.file)
             return False
-        elif len(wanted) > FEW or sum(size for _, _, size in wanted) > FEW_BYTES or len(gone) > 50 * FEW:
-            await self._many(wanted, gone, progress)
+        elif len(changed) > FEW or sum(size for _, _, size in changed) > FEW_BYTES or len(gone) > 50 * FEW:
+            await self._many(changed, gone, progress)
             return False
         else:
-            self._checked = await self._with_store(partial(self._few, wanted, gone))
+            self._checked = await self._with_store(partial(self._few, changed, gone))
         return True
 
     def _known(self, store: Store) -> dict[str, tuple[int, int]]:
@@ -165,9 +165,9 @@ class Project:
             self._version = version
         return self._files
 
-    def _few(self, wanted: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
+    def _few(self, changed: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
         """Read these files; True if the index is now as they were when they were looked at."""
-        updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in wanted]
+        updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in changed]
         try:
             with store.change():
                 alone = store.data_version() == self._version
@@ -180,12 +180,12 @@ class Project:
         for path in gone:
             self._files.pop(path, None)
         self._files.update((path, (mtime, size)) for path, mtime, size, *_ in updates)
-        return alone and wanted == [update[:3] for update in updates]
+        return alone and changed == [update[:3] for update in updates]
 
-    async def _many(self, wanted: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
+    async def _many(self, changed: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
         """Have a child do it; a cancel ends the child, and what it has written is kept."""
         workers = min(WORKERS, os.cpu_count() or 1)
-        total = len(wanted)
+        total = len(changed)
         progress(0, total, "indexing")
         process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond
             [sys.executable, "-I", "-S", str(_BUILDER)],
@@ -197,7 +197,7 @@ class Project:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            job = (str(self.file), str(self.root), wanted, gone, workers)
+            job = (str(self.file), str(self.root), changed, gone, workers)
             await run_in_thread(_hand_over, process, job)
             finished = False
             while line := await run_in_thread(process.stdout.readline):

@@ -33,17 +33,17 @@ class Snippet:
         if len(text) <= characters:
             return text
         lines = text.split("\n")
-        kept: list[str] = []
+        beginning: list[str] = []
         room = characters - 40
         for line in lines:
             if len(line) + 1 > room:
-                if not kept:
-                    kept.append(line[: max(80, room)] + "...")
+                if not beginning:
+                    beginning.append(line[: max(80, room)] + "...")
                 break
-            kept.append(line)
+            beginning.append(line)
             room -= len(line) + 1
-        left = len(lines) - len(kept)
-        return "\n".join(kept) + (f"\n... ({left} more lines)" if left else "")
+        left = len(lines) - len(beginning)
+        return "\n".join(beginning) + (f"\n... ({left} more lines)" if left else "")
 
 
 def snippet(root: Path, hit: Hit) -> Snippet | None:

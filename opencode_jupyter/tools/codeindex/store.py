@@ -164,8 +164,8 @@ class Store:
         last = self._last()
         if last < 20_000:
             return False
-        there: int = self.connection.execute("SELECT count(*) FROM pieces").fetchone()[0]
-        return there < last * (1 - GARBAGE)
+        count: int = self.connection.execute("SELECT count(*) FROM pieces").fetchone()[0]
+        return count < last * (1 - GARBAGE)
 
     def _last(self) -> int:
         """The highest number that a piece has had."""

@@ -49,8 +49,8 @@ def parts(identifier: str) -> tuple[str, ...]:
     """The words an identifier is made of: ``readLines`` is read, line."""
     if len(identifier) > _LONGEST:
         return ()
-    found = (_PARTS if identifier.isascii() else _FOREIGN).findall(identifier)
-    return tuple(part if part in STOP else stem(part) for part in map(str.lower, found))
+    words = (_PARTS if identifier.isascii() else _FOREIGN).findall(identifier)
+    return tuple(part if part in STOP else stem(part) for part in map(str.lower, words))
 
 
 _VOWEL = re.compile("[aeiouy]")

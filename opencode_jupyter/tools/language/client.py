@@ -210,8 +210,10 @@ class Client:
         if connection is None or program is None:
             return
         words = program.errors.splitlines()[-3:]
-        said = "; it last said: " + " | ".join(words) if words else ""
-        text = f"The language server {self.server.name} ended unexpectedly{said}. It will be restarted at its next use."
+        output = "; it last said: " + " | ".join(words) if words else ""
+        text = (
+            f"The language server {self.server.name} ended unexpectedly{output}. It will be restarted at its next use."
+        )
         self._connection = None
         self._over = text
         connection.close(ServerFailedError(text))
@@ -279,8 +281,8 @@ class Client:
         async with self._lock:
             first = not self._documents.open
             messages, others = await asyncio.to_thread(self._news, path)
-            for one in others:
-                self._since[one] = self._batches.get(one, 0)
+            for other in others:
+                self._since[other] = self._batches.get(other, 0)
             self._news_told += bool(messages)
             for method, params in messages:
                 self._notify(method, params)
@@ -302,12 +304,12 @@ class Client:
                 self.diagnostics.pop(other, None)
             elif other != path:
                 with contextlib.suppress(ToolError):  # it can't be read now; this call is not about it
-                    if told := self._documents.messages(other, language(other)):
+                    if messages := self._documents.messages(other, language(other)):
                         others.add(other)
-                        out += told
-        if told := self._documents.messages(path, language(path)):
+                        out += messages
+        if messages := self._documents.messages(path, language(path)):
             others.add(path)
-        return out + told, others
+        return out + messages, others
 
     def _watches(self) -> bool:
         return WATCHED in self._registered.values()
@@ -354,19 +356,19 @@ class Client:
         return path not in self._since or self._batches.get(path, 0) > self._since[path]
 
     async def _pull(self, path: Path) -> None:
-        told = self._news_told
+        news = self._news_told
         report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": to_uri(path)}})
         if not isinstance(report, dict):
             return
-        found = {path: report}
+        reports = {path: report}
         for uri, other in (report.get("relatedDocuments") or {}).items():
-            place = to_path(uri)
-            if place is not None and isinstance(other, dict):
-                found[place] = other
-        for place, one in found.items():
-            if one.get("kind") == "full" and isinstance(one.get("items"), list):
-                self.diagnostics[place] = valid_diagnostics(one["items"])
-                self._asked_at[place] = told
+            file = to_path(uri)
+            if file is not None and isinstance(other, dict):
+                reports[file] = other
+        for file, full_report in reports.items():
+            if full_report.get("kind") == "full" and isinstance(full_report.get("items"), list):
+                self.diagnostics[file] = valid_diagnostics(full_report["items"])
+                self._asked_at[file] = news
 
     async def _diagnosed(self, path: Path) -> None:
         """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
@@ -414,8 +416,8 @@ class Client:
             log.debug("%s: %s", self.server.name, params.get("message"))
 
     def _published(self, path: Path, items: list[Any], version: Any) -> None:
-        shown = self._documents.open.get(path)
-        if shown is not None and isinstance(version, int) and version < shown.version:
+        document = self._documents.open.get(path)
+        if document is not None and isinstance(version, int) and version < document.version:
             return  # about a text that is no longer there
         self.diagnostics[path] = valid_diagnostics(items)
         self._asked_at[path] = self._news_told
@@ -429,13 +431,13 @@ class Client:
         if method == "workspace/workspaceFolders":
             return [{"uri": to_uri(self.root), "name": self.root.name or "workspace"}]
         if method == "client/registerCapability":
-            for one in params.get("registrations", []):
-                self._registered[one["id"]] = one["method"]
+            for registration in params.get("registrations", []):
+                self._registered[registration["id"]] = registration["method"]
             self._told.set()
             return None
         if method == "client/unregisterCapability":
-            for one in params.get("unregisterations", params.get("unregistrations", [])):
-                self._registered.pop(one["id"], None)
+            for registration in params.get("unregisterations", params.get("unregistrations", [])):
+                self._registered.pop(registration["id"], None)
             return None
         if method == "window/workDoneProgress/create":
             self._working.add(str(params.get("token")))
@@ -450,15 +452,15 @@ class Client:
 
     def _section(self, item: Any) -> Any:
         """The settings of a section such as ``python.analysis``; all of them without a section."""
-        found: Any = self._settings
+        settings: Any = self._settings
         section = item.get("section") if isinstance(item, dict) else None
         if not section:
-            return found
+            return settings
         if section in self._settings:
             return self._settings[section]
         for word in section.split("."):
-            found = found.get(word) if isinstance(found, dict) else None
-        return found
+            settings = settings.get(word) if isinstance(settings, dict) else None
+        return settings
 
 
 def valid_diagnostics(items: list[Any]) -> list[dict[str, Any]]:

@@ -58,14 +58,14 @@ class Document:
 def stamp(path: str | Path) -> Stamp | None:
     """A file's stamp; None if there is no such file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return _stamp(found)
+    return _stamp(status)
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ctime_ns
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_mtime_ns, status.st_size, status.st_ctime_ns
 
 
 def load(path: Path) -> tuple[str, Stamp]:
@@ -76,15 +76,15 @@ def load(path: Path) -> tuple[str, Stamp]:
     """
     try:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            if found.st_size > MAX_BYTES:
-                size = f"{found.st_size >> 20} MiB"
+            status = os.fstat(file.fileno())
+            if status.st_size > MAX_BYTES:
+                size = f"{status.st_size >> 20} MiB"
                 limit = f"the limit is {MAX_BYTES >> 20} MiB"
                 raise ToolError(f"{path} has {size}, too much for a language server ({limit}).")
             data = file.read()
     except OSError as error:
         raise ToolError(f"Can't read {path}: {error.strerror or error}") from error
-    return data.decode("utf-8-sig", "replace"), _stamp(found)
+    return data.decode("utf-8-sig", "replace"), _stamp(status)
 
 
 def line_count(text: str) -> int:
@@ -114,8 +114,8 @@ class Documents:
         text, now = load(path)
         if known is None:
             out = self.close(next(iter(self.open))) if len(self.open) >= MAX_OPEN else []
-            made = self.open[path] = Document(to_uri(path), text, 0, now)
-            return [*out, _opened(made, language)]
+            document = self.open[path] = Document(to_uri(path), text, 0, now)
+            return [*out, _opened(document, language)]
         known.stamp = now
         if text == known.text:
             return []
@@ -158,9 +158,9 @@ def _opened(document: Document, language: str) -> tuple[str, Any]:
 class Tree:
     """The stamps of a project's files that a server cares for."""
 
-    def __init__(self, root: Path, wanted: Callable[[str], bool]) -> None:
+    def __init__(self, root: Path, cares: Callable[[str], bool]) -> None:
         self._root = root
-        self._wanted = wanted
+        self._wanted = cares
         self._seen: dict[str, Stamp] | None = None
         self._too_large = False
 
@@ -180,10 +180,10 @@ class Tree:
 
     def _look(self) -> dict[str, Stamp] | None:
         limit = time.monotonic() + MAX_SECONDS
-        found: dict[str, Stamp] = {}
+        stamps: dict[str, Stamp] = {}
         stack = [str(self._root)]
         while stack:
-            if time.monotonic() > limit or len(found) > MAX_FILES:
+            if time.monotonic() > limit or len(stamps) > MAX_FILES:
                 return None
             try:
                 with os.scandir(stack.pop()) as entries:
@@ -192,7 +192,7 @@ class Tree:
                             if not entry.name.startswith(".") and entry.name not in SKIPPED:
                                 stack.append(entry.path)
                         elif self._wanted(entry.name):
-                            found[entry.path] = _stamp(entry.stat())
+                            stamps[entry.path] = _stamp(entry.stat())
             except OSError:
                 continue
-        return found
+        return stamps

@@ -82,8 +82,8 @@ async def _workspace_symbols(client: Client, path: Path, line: int, character: i
     """
     word = await _word(client, path, line, character)
     for query in ("", *([word] if word else []), *COMMON):
-        found = _listed(await client.request("workspace/symbol", {"query": query}))
-        fitting = [symbol for symbol in found if symbol.get("kind") in WORKSPACE_KINDS]
+        symbols = _listed(await client.request("workspace/symbol", {"query": query}))
+        fitting = [symbol for symbol in symbols if symbol.get("kind") in WORKSPACE_KINDS]
         if fitting:
             fitting.sort(key=lambda symbol: bool(query == word and symbol.get("name") != word))
             return fitting[:WORKSPACE_SYMBOLS]
@@ -96,8 +96,8 @@ async def _word(client: Client, path: Path, line: int, character: int) -> str:
         return ""
     before = lines[line].encode("utf-16-le", "surrogatepass")[: 2 * character]
     at = len(before.decode("utf-16-le", "ignore"))
-    found = [match[0] for match in _WORD.finditer(lines[line]) if match.start() <= at <= match.end()]
-    return found[-1] if found else ""
+    words = [match[0] for match in _WORD.finditer(lines[line]) if match.start() <= at <= match.end()]
+    return words[-1] if words else ""
 
 
 def _listed(answer: Any) -> list[Any]:
@@ -144,8 +144,8 @@ def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: A
     where = next(
         (u for u in (named.get("uri"), named.get("targetUri"), location.get("uri")) if isinstance(u, str)), uri
     )
-    place = _object(named.get("selectionRange")) or _object(named.get("targetSelectionRange"))
-    start = _object((place or _object(named.get("range")) or _object(location.get("range"))).get("start"))
+    range_of_name = _object(named.get("selectionRange")) or _object(named.get("targetSelectionRange"))
+    start = _object((range_of_name or _object(named.get("range")) or _object(location.get("range"))).get("start"))
     file = to_path(where)
     row: dict[str, Any] = {
         "path": printable(str(file)) if file is not None else where,

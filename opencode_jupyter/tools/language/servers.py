@@ -149,12 +149,12 @@ def table(config: Any) -> Table:
     if not isinstance(config, Mapping):
         wrong = f"lsp is {config!r}; it should be true, false, or an object of servers by name"
         return Table(BUILTIN, problems=(wrong,))
-    found = {server.name: server for server in BUILTIN}
+    servers = {server.name: server for server in BUILTIN}
     problems: list[str] = []
     for name, entry in config.items():
-        made = _entry(str(name), entry, found.get(name), problems)
-        found.pop(name, None) if made is None else found.__setitem__(name, made)
-    return Table(tuple(found.values()), asked_for=True, problems=tuple(problems))
+        made = _entry(str(name), entry, servers.get(name), problems)
+        servers.pop(name, None) if made is None else servers.__setitem__(name, made)
+    return Table(tuple(servers.values()), asked_for=True, problems=tuple(problems))
 
 
 def _entry(name: str, entry: Any, builtin: Server | None, problems: list[str]) -> Server | None:
@@ -200,8 +200,8 @@ def _texts(entry: Mapping[str, Any], key: str, where: str, problems: list[str]) 
 
 def serves(server: Server, path: Path) -> bool:
     """Return whether a file's ending, or its whole name, is one of the server's."""
-    wanted = server.extensions
-    return not wanted or path.suffix in wanted or path.suffix.lower() in wanted or path.name in wanted
+    extensions = server.extensions
+    return not extensions or path.suffix in extensions or path.suffix.lower() in extensions or path.name in extensions
 
 
 def program(server: Server) -> str | None:

@@ -36,7 +36,7 @@ END = 2.5
 
 
 @dataclass(slots=True)
-class Answer:
+class ServerAnswers:
     """What the servers of a file said.
 
     Attributes:
@@ -70,10 +70,10 @@ class LanguageServers:
         """The servers that the config leaves, as it is now."""
         config = self._workspace.config
         if self._table is None or self._table[0] is not config:
-            made = servers.table(config.data.get("lsp"))
+            table = servers.table(config.data.get("lsp"))
             if flag("OPENCODE_DISABLE_LSP"):
-                made = Table((), enabled=False)
-            self._table = (config, made)
+                table = Table((), enabled=False)
+            self._table = (config, table)
         return self._table[1]
 
     def running(self, path: Path) -> bool:
@@ -81,7 +81,7 @@ class LanguageServers:
         keys = [self._key(server, path) for server in self._chosen(path)]
         return all(key in self._clients and self._clients[key].alive for key in keys)
 
-    async def ask(self, operation: str, path: Path, line: int, character: int) -> Answer:
+    async def ask(self, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
         """Ask every server of a file.
 
         Args:
@@ -104,8 +104,8 @@ class LanguageServers:
         A server that does not run is started if the config asks for servers, or for Python code in a folder that is
         marked as a project (``pyproject.toml`` and the like). Waits at most `WAIT` seconds.
         """
-        wanted = [(path, server) for path in paths for server in self._chosen(path) if self._may_start(server, path)]
-        return await self._background.run(self._diagnose(wanted)) if wanted else {}
+        pairs = [(path, server) for path in paths for server in self._chosen(path) if self._may_start(server, path)]
+        return await self._background.run(self._diagnose(pairs)) if pairs else {}
 
     async def close(self) -> None:
         """End every server; bounded."""
@@ -168,17 +168,17 @@ class LanguageServers:
 
     # ------------------------------------------------------------------ on the loop of the servers
 
-    async def _ask(self, operation: str, path: Path, line: int, character: int) -> Answer:
+    async def _ask(self, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
         chosen = self._chosen(path)
         if not chosen:
             raise ToolError(self.missing(path))
         parts = await asyncio.gather(
             *(self._ask_server(server, operation, path, line, character) for server in chosen), return_exceptions=True
         )
-        answer = Answer()
+        answer = ServerAnswers()
         failures: list[BaseException] = []
         for part in parts:
-            if isinstance(part, Answer):
+            if isinstance(part, ServerAnswers):
                 answer.result += part.result
                 answer.notes += part.notes
             elif isinstance(part, ToolError):
@@ -190,18 +190,18 @@ class LanguageServers:
             raise failures[0]
         return answer
 
-    async def _ask_server(self, server: Server, operation: str, path: Path, line: int, character: int) -> Answer:
+    async def _ask_server(self, server: Server, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
         """Ask one server."""
         client = await self._shown(server, path)
         if not operations.can(client, operation):
-            return Answer(notes=[f"The language server {server.name} does not offer {operation}."])
+            return ServerAnswers(notes=[f"The language server {server.name} does not offer {operation}."])
         try:
-            return Answer(await operations.perform(client, operation, path, line, character))
+            return ServerAnswers(await operations.perform(client, operation, path, line, character))
         except RpcError as error:
-            return Answer(notes=[f"The language server {server.name} answered with an error: {error}"])
+            return ServerAnswers(notes=[f"The language server {server.name} answered with an error: {error}"])
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             log.warning("%s answered %s with what can't be read", server.name, operation, exc_info=error)
-            return Answer(notes=[f"The language server {server.name} gave an answer that cannot be read."])
+            return ServerAnswers(notes=[f"The language server {server.name} gave an answer that cannot be read."])
 
     async def _shown(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""
@@ -251,7 +251,7 @@ class LanguageServers:
         log.debug("%s started in %s", server.name, key[1])
         return client
 
-    async def _diagnose(self, wanted: Sequence[tuple[Path, Server]]) -> dict[Path, list[dict[str, Any]]]:
+    async def _diagnose(self, pairs: Sequence[tuple[Path, Server]]) -> dict[Path, list[dict[str, Any]]]:
         end = time.monotonic() + WAIT
         before = {path: items for client in self._clients.values() for path, items in client.diagnostics.items()}
 
@@ -267,20 +267,20 @@ class LanguageServers:
             self._failed[self._key(server, path)] = time.monotonic()
             return None
 
-        used = await asyncio.gather(*(one(path, server) for path, server in wanted))
-        touched = {path for path, _ in wanted}
-        told: dict[int, tuple[Client, set[Path]]] = {}
-        for used_client, (path, _) in zip(used, wanted, strict=True):
+        used = await asyncio.gather(*(one(path, server) for path, server in pairs))
+        touched = {path for path, _ in pairs}
+        asked: dict[int, tuple[Client, set[Path]]] = {}
+        for used_client, (path, _) in zip(used, pairs, strict=True):
             if used_client is not None:
-                told.setdefault(id(used_client), (used_client, set()))[1].add(path)
-        for client, _ in told.values():
+                asked.setdefault(id(used_client), (used_client, set()))[1].add(path)
+        for client, _ in asked.values():
             await client.diagnose_others(touched, OTHERS, end - time.monotonic())
-        found: dict[Path, list[dict[str, Any]]] = {}
-        for client, paths in told.values():
+        diagnostics: dict[Path, list[dict[str, Any]]] = {}
+        for client, paths in asked.values():
             for path, items in client.diagnostics.items():
                 if path in paths or (path not in touched and client.current(path)):
-                    found.setdefault(path, []).extend(items)
-        return dict(sorted(found.items(), key=lambda pair: pair[1] == before.get(pair[0], [])))
+                    diagnostics.setdefault(path, []).extend(items)
+        return dict(sorted(diagnostics.items(), key=lambda pair: pair[1] == before.get(pair[0], [])))
 
     async def _end_all(self) -> None:
         for task in self._starting.values():

@@ -136,21 +136,21 @@ def _parse(text: str) -> NotebookFile:
         raise ToolError("it is not a notebook: it has no list of cells")
     if not all(isinstance(cell, dict) for cell in source.cells):
         raise ToolError("it is not a notebook: not every cell is an object")
-    shown = f"{major}.{source.head.get('nbformat_minor', 0)}"
-    return NotebookFile(source, source.head, source.cells, shown, problem(source.head, source.cells))
+    version = f"{major}.{source.head.get('nbformat_minor', 0)}"
+    return NotebookFile(source, source.head, source.cells, version, problem(source.head, source.cells))
 
 
 def _upgraded(text: str, head: dict[str, Any]) -> NotebookFile:
     """A notebook of format 1 to 3 as one of format 4."""
     import nbformat
 
-    shown = f"{head.get('nbformat')}.{head.get('nbformat_minor', 0)}"
+    version = f"{head.get('nbformat')}.{head.get('nbformat_minor', 0)}"
     try:
-        made = json.loads(json.dumps(nbformat.reads(text, as_version=FORMAT)))  # type: ignore[no-untyped-call]
-        cells = made.pop("cells")
+        upgraded = json.loads(json.dumps(nbformat.reads(text, as_version=FORMAT)))  # type: ignore[no-untyped-call]
+        cells = upgraded.pop("cells")
     except Exception as error:  # its converters raise anything on what is no notebook
-        raise ToolError(f"it says it has nbformat {shown}, but can't be read as that: {error}") from error
-    return NotebookFile(None, made, cells, shown, problem(made, cells))
+        raise ToolError(f"it says it has nbformat {version}, but can't be read as that: {error}") from error
+    return NotebookFile(None, upgraded, cells, version, problem(upgraded, cells))
 
 
 def joined(text: Any) -> str:
@@ -160,34 +160,36 @@ def joined(text: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def find(cells: Sequence[Cell], wanted: str | int) -> int:
+def find(cells: Sequence[Cell], argument: str | int) -> int:
     """The index of the cell that an argument means: an id, or an index from 0 (below 0: from the end).
 
     Raises:
         ToolError: there is none, or several have the id.
     """
-    by_id = [cell.index for cell in cells if cell.id and cell.id == str(wanted)]
-    index = _number(wanted)
-    if by_id and (isinstance(wanted, str) or index is None or not -len(cells) <= index < len(cells)):
+    by_id = [cell.index for cell in cells if cell.id and cell.id == str(argument)]
+    index = _number(argument)
+    if by_id and (isinstance(argument, str) or index is None or not -len(cells) <= index < len(cells)):
         if len(by_id) > 1:
             places = ", ".join(map(str, by_id))
-            raise ToolError(f"The id {wanted} belongs to several cells ({places}); use the index of the one you mean.")
+            raise ToolError(
+                f"The id {argument} belongs to several cells ({places}); use the index of the one you mean."
+            )
         return by_id[0]
     if index is not None and -len(cells) <= index < len(cells):
         return index % len(cells)
     count = len(cells)
-    there = "The notebook has no cells." if not count else f"It has {count} (0 to {count - 1})." if count > 1 else ""
-    there = there or "It has one, cell 0."
+    hint = "The notebook has no cells." if not count else f"It has {count} (0 to {count - 1})." if count > 1 else ""
+    hint = hint or "It has one, cell 0."
     raise ToolError(
-        f"There is no cell {wanted!r}. {there} Read the notebook with notebook_read to see indexes and ids."
+        f"There is no cell {argument!r}. {hint} Read the notebook with notebook_read to see indexes and ids."
     )
 
 
-def _number(wanted: str | int) -> int | None:
-    if isinstance(wanted, int):
-        return wanted
+def _number(argument: str | int) -> int | None:
+    if isinstance(argument, int):
+        return argument
     try:
-        return int(wanted.strip()) if len(wanted) < 10 else None
+        return int(argument.strip()) if len(argument) < 10 else None
     except ValueError:
         return None
 
@@ -225,8 +227,8 @@ def _validator(minor: int) -> Callable[[Any], Any]:
     schema = json.loads((exact if exact.exists() else folder / "nbformat.v4.schema.json").read_bytes())
     if not exact.exists():  # a minor version to come may have more than is known here
         schema = _tolerant(schema)
-    made: Callable[[Any], Any] = fastjsonschema.compile(schema)
-    return made
+    validate: Callable[[Any], Any] = fastjsonschema.compile(schema)
+    return validate
 
 
 def _tolerant(schema: Any) -> Any:

@@ -20,7 +20,7 @@ AROUND = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CellEdit:
     """What the arguments ask for."""
 
     operation: Operation
@@ -34,7 +34,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CellChange:
     """A change, worked out against the cells as they are.
 
     Attributes:
@@ -71,52 +71,52 @@ class Plan:
         return self.before is not None and self.before.outputs > 0 and gone
 
 
-def plan(cells: Sequence[Cell], wanted: Wanted, *, with_ids: bool) -> Plan:
+def plan(cells: Sequence[Cell], edit: CellEdit, *, with_ids: bool) -> CellChange:
     """Work a change out.
 
     Args:
         cells: as they are.
-        wanted: what is to be done.
+        edit: what is to be done.
         with_ids: the notebook's format has ids of cells.
 
     Raises:
         ToolError: it can't be done, or changes nothing.
     """
-    if wanted.operation == "insert":
-        return _insert(cells, wanted, with_ids)
-    if wanted.cell is None:
-        raise ToolError(f"cell is required to {wanted.operation} a cell: its id or its index.")
-    before = cells[find(cells, wanted.cell)]
-    if wanted.operation == "delete":
+    if edit.operation == "insert":
+        return _insert(cells, edit, with_ids)
+    if edit.cell is None:
+        raise ToolError(f"cell is required to {edit.operation} a cell: its id or its index.")
+    before = cells[find(cells, edit.cell)]
+    if edit.operation == "delete":
         _may(before, "deletable", "deleted")
         after = None
         others = _numbered(cell for cell in cells if cell is not before)
         return _made("delete", before, after, others, None, cells)
-    if wanted.operation == "move":
-        return _move(cells, before, wanted)
-    return _replace(cells, before, wanted)
+    if edit.operation == "move":
+        return _move(cells, before, edit)
+    return _replace(cells, before, edit)
 
 
-def _replace(cells: Sequence[Cell], before: Cell, wanted: Wanted) -> Plan:
+def _replace(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
     _may(before, "editable", "edited")
     source = before.source
-    if wanted.old_string is not None or wanted.new_string is not None:
-        if wanted.new_source is not None:
+    if edit.old_string is not None or edit.new_string is not None:
+        if edit.new_source is not None:
             raise ToolError("Give newSource (the whole cell) or oldString and newString (a part of it), not both.")
-        if not wanted.old_string or wanted.new_string is None:
+        if not edit.old_string or edit.new_string is None:
             raise ToolError("To replace a part of a cell give both oldString, which is not empty, and newString.")
-        old, new = _line_ends(wanted.old_string, source), _line_ends(wanted.new_string, source)
+        old, new = _line_ends(edit.old_string, source), _line_ends(edit.new_string, source)
         if old == new:
             raise SameTextError
         try:
-            source = replace_text(source, old, new, wanted.replace_all)
+            source = replace_text(source, old, new, edit.replace_all)
         except ToolError as error:
             raise rephrase(error, lambda text: f"In {before.name}: {text}") from error
-    elif wanted.new_source is not None:
-        source = _line_ends(wanted.new_source, source)
-    elif wanted.cell_type is None:
+    elif edit.new_source is not None:
+        source = _line_ends(edit.new_source, source)
+    elif edit.cell_type is None:
         raise ToolError("newSource is required to replace a cell (or oldString and newString, or cellType).")
-    kind = wanted.cell_type or before.type
+    kind = edit.cell_type or before.type
     if source == before.source and kind == before.type:
         raise ToolError(f"No changes to apply: {before.name} is like this already.")
     after = replace(before, source=source, type=kind)
@@ -125,22 +125,22 @@ def _replace(cells: Sequence[Cell], before: Cell, wanted: Wanted) -> Plan:
     return _made("replace", before, after, [after if cell is before else cell for cell in cells], None, cells)
 
 
-def _insert(cells: Sequence[Cell], wanted: Wanted, with_ids: bool) -> Plan:
-    if wanted.new_source is None:
+def _insert(cells: Sequence[Cell], edit: CellEdit, with_ids: bool) -> CellChange:
+    if edit.new_source is None:
         raise ToolError("newSource is required to insert a cell; it may be empty.")
-    if wanted.cell is not None and wanted.index is not None:
+    if edit.cell is not None and edit.index is not None:
         raise ToolError("Give cell (the new one goes after it) or index (the new one's position), not both.")
-    after = find(cells, wanted.cell) + 1 if wanted.cell is not None else len(cells)
-    at = _place(wanted.index, len(cells), after)
-    made = Cell(at, new_id(cells) if with_ids else "", wanted.cell_type or "code", _line_ends(wanted.new_source, ""))
-    placed = _numbered([*cells[:at], made, *cells[at:]])
-    return _made("insert", None, made, placed, cells[at - 1] if at else None, cells)
+    after = find(cells, edit.cell) + 1 if edit.cell is not None else len(cells)
+    at = _place(edit.index, len(cells), after)
+    cell = Cell(at, new_id(cells) if with_ids else "", edit.cell_type or "code", _line_ends(edit.new_source, ""))
+    placed = _numbered([*cells[:at], cell, *cells[at:]])
+    return _made("insert", None, cell, placed, cells[at - 1] if at else None, cells)
 
 
-def _move(cells: Sequence[Cell], before: Cell, wanted: Wanted) -> Plan:
-    if wanted.index is None:
+def _move(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
+    if edit.index is None:
         raise ToolError("index is required to move a cell: its new position, from 0 (-1: at the end).")
-    at = _place(wanted.index, len(cells) - 1, None)
+    at = _place(edit.index, len(cells) - 1, None)
     if at == before.index:
         raise ToolError(f"No changes to apply: {before.name} is already there.")
     others = [cell for cell in cells if cell is not before]
@@ -176,9 +176,9 @@ def _numbered(cells: Iterable[Cell]) -> list[Cell]:
 def new_id(cells: Sequence[Cell]) -> str:
     """An id that no cell has, of the form that nbformat makes."""
     taken = {cell.id for cell in cells}
-    while (made := uuid.uuid4().hex[:8]) in taken:
+    while (id := uuid.uuid4().hex[:8]) in taken:
         pass
-    return made
+    return id
 
 
 # ---------------------------------------------------------------------- what a person sees
@@ -191,7 +191,7 @@ def _made(
     cells: list[Cell],
     follows: Cell | None,
     old: Sequence[Cell],
-) -> Plan:
+) -> CellChange:
     heading = _heading(operation, before, after)
     sources = diff(_label(before, after), _text(before), _text(after))
     moved = operation == "move"
@@ -201,7 +201,7 @@ def _made(
         parts.append(diff("cells", _outline(old), _outline(cells, new)).patch)
     else:
         parts.append(sources.patch)
-    return Plan(
+    return CellChange(
         operation,
         before,
         after,
@@ -221,12 +221,12 @@ def _heading(operation: Operation, before: Cell | None, after: Cell | None) -> s
     kind = cell.type
     if before and after and before.type != after.type:
         kind = f"{before.type} → {after.type}"
-    said: str = operation
+    action: str = operation
     if operation == "move" and after is not None:
-        said = f"move to {after.index}"
+        action = f"move to {after.index}"
     if before and before.outputs and (after is None or after.type != "code"):
-        said += f"; its {before.outputs} output{'s' if before.outputs > 1 else ''} will be removed"
-    return f"Cell {cell.index} ({kind}{identity}): {said}\n"
+        action += f"; its {before.outputs} output{'s' if before.outputs > 1 else ''} will be removed"
+    return f"Cell {cell.index} ({kind}{identity}): {action}\n"
 
 
 def _label(before: Cell | None, after: Cell | None) -> str:
@@ -249,36 +249,36 @@ def _outline(cells: Sequence[Cell], new: Cell | None = None) -> str:
     )
 
 
-def around(made: Plan) -> str:
+def around(change: CellChange) -> str:
     """The cells around the changed one, a line each."""
-    at = made.cell.index
+    at = change.cell.index
     lines = []
-    for cell in made.cells[max(0, at - AROUND) : at + AROUND + 1]:
-        mark = ">" if made.after is not None and cell.index == at else " "
+    for cell in change.cells[max(0, at - AROUND) : at + AROUND + 1]:
+        mark = ">" if change.after is not None and cell.index == at else " "
         identity = f" id={cell.id}" if cell.id else ""
         lines.append(f"{mark} [{cell.index}] {cell.type}{identity}: {cell.first_line}")
     if at - AROUND > 0:
         lines.insert(0, f"  … {at - AROUND} before")
-    rest = len(made.cells) - (at + AROUND + 1)
+    rest = len(change.cells) - (at + AROUND + 1)
     if rest > 0:
         lines.append(f"  … {rest} after")
-    return "\n".join(lines) if made.cells else "  (no cells left)"
+    return "\n".join(lines) if change.cells else "  (no cells left)"
 
 
 # ---------------------------------------------------------------------- made in a file
 
 
-def in_file(made: Plan, file: NotebookFile) -> str:
+def in_file(change: CellChange, file: NotebookFile) -> str:
     """The text of `file` with the change made."""
     source = file.source
     assert source is not None
-    before, after = made.before, made.after
+    before, after = change.before, change.after
     if after is None:
         assert before is not None
         return source.deleted(before.index)
     if before is None:
         return source.inserted(after.index, _json(after))
-    if made.operation == "move":
+    if change.operation == "move":
         return source.moved(before.index, after.index)
     if after.type == before.type:
         return source.with_source(before.index, after.source)
@@ -287,28 +287,28 @@ def in_file(made: Plan, file: NotebookFile) -> str:
 
 def _json(cell: Cell) -> dict[str, Any]:
     """A new cell, its keys in nbformat's order."""
-    made: dict[str, Any] = {"cell_type": cell.type}
+    out: dict[str, Any] = {"cell_type": cell.type}
     if cell.type == "code":
-        made["execution_count"] = None
+        out["execution_count"] = None
     if cell.id:
-        made["id"] = cell.id
-    made["metadata"] = {}
+        out["id"] = cell.id
+    out["metadata"] = {}
     if cell.type == "code":
-        made["outputs"] = []
-    made["source"] = cell.source
-    return made
+        out["outputs"] = []
+    out["source"] = cell.source
+    return out
 
 
 def _retyped(raw: dict[str, Any], cell: Cell) -> dict[str, Any]:
     """A cell as one of another type: what only its old type has goes, what the new one needs comes."""
     as_list = isinstance(raw.get("source"), list)
     source = cell.source.splitlines(keepends=True) if as_list else cell.source
-    kept = {**raw, "cell_type": cell.type, "source": source}
+    out = {**raw, "cell_type": cell.type, "source": source}
     if cell.type == "code":
-        kept.pop("attachments", None)
-        kept = {**kept, "execution_count": None, "outputs": []}
+        out.pop("attachments", None)
+        out = {**out, "execution_count": None, "outputs": []}
     else:
-        kept.pop("outputs", None)
-        kept.pop("execution_count", None)
+        out.pop("outputs", None)
+        out.pop("execution_count", None)
     alphabetical = list(raw) == sorted(raw)
-    return {key: kept[key] for key in sorted(kept)} if alphabetical else kept
+    return {key: out[key] for key in sorted(out)} if alphabetical else out

@@ -33,7 +33,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 @dataclass(slots=True)
-class Shown:
+class RenderedOutputs:
     """Outputs in words.
 
     Attributes:
@@ -47,7 +47,7 @@ class Shown:
     cut: bool = False
 
 
-def show(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures: int = 0) -> Shown:
+def show(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures: int = 0) -> RenderedOutputs:
     """Outputs in words.
 
     Args:
@@ -56,22 +56,22 @@ def show(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures:
         name: of the cell, for file names of pictures.
         pictures: how many pictures may be attached; others are named with their size.
     """
-    shown = Shown()
+    rendered = RenderedOutputs()
     if detail == "none":
-        return shown
+        return rendered
     pieces: list[str] = []
     for output in _merged(outputs):
         kind = output.get("output_type")
         if kind == "stream":
-            pieces.append(_short(_plain(joined(output.get("text"))), detail, shown))
+            pieces.append(_short(_plain(joined(output.get("text"))), detail, rendered))
         elif kind == "error":
-            pieces.append(_error(output, detail, shown))
+            pieces.append(_error(output, detail, rendered))
         elif isinstance(data := output.get("data"), dict):
-            pieces.append(_rich(data, detail, shown, name, pictures))
+            pieces.append(_rich(data, detail, rendered, name, pictures))
         else:
             pieces.append(f"[an output of type {kind}]")
-    shown.text = "\n".join(piece.rstrip("\n") for piece in pieces if piece.strip())
-    return shown
+    rendered.text = "\n".join(piece.rstrip("\n") for piece in pieces if piece.strip())
+    return rendered
 
 
 def _merged(outputs: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -90,21 +90,21 @@ def _merged(outputs: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
         yield {**waiting, "text": "".join(texts)} if texts else waiting
 
 
-def _error(output: dict[str, Any], detail: Detail, shown: Shown) -> str:
+def _error(output: dict[str, Any], detail: Detail, rendered: RenderedOutputs) -> str:
     head = f"{output.get('ename', 'Error')}: {output.get('evalue', '')}".strip()
     traceback = output.get("traceback")
     lines = _plain("\n".join(line for line in traceback if isinstance(line, str))).split("\n") if traceback else []
     lines = [line for line in lines if line.strip("- \t")]
     if detail == "short" and len(lines) > ERROR_LINES:
-        shown.cut = True
+        rendered.cut = True
         lines = [f"… ({len(lines) - ERROR_LINES} earlier lines of the traceback)", *lines[-ERROR_LINES:]]
     text = "\n".join(lines)
     last = lines[-1] if lines else ""
-    return _short(text if last.startswith(str(output.get("ename", "Error"))) else f"{text}\n{head}", detail, shown)
+    return _short(text if last.startswith(str(output.get("ename", "Error"))) else f"{text}\n{head}", detail, rendered)
 
 
-def _rich(data: dict[str, Any], detail: Detail, shown: Shown, name: str, pictures: int) -> str:
-    notes = [_picture(joined(data[mime]), mime, shown, name, pictures) for mime in RASTER if mime in data]
+def _rich(data: dict[str, Any], detail: Detail, rendered: RenderedOutputs, name: str, pictures: int) -> str:
+    notes = [_picture(joined(data[mime]), mime, rendered, name, pictures) for mime in RASTER if mime in data]
     if "image/svg+xml" in data:
         notes.append(f"[image/svg+xml, {len(joined(data['image/svg+xml'])):,} characters]")
     text = _text_of(data)
@@ -113,7 +113,7 @@ def _rich(data: dict[str, Any], detail: Detail, shown: Shown, name: str, picture
         if others:
             notes.append(f"[{', '.join(others)}]")
         return "\n".join(notes)
-    return "\n".join([_short(text, detail, shown), *notes] if text else notes)
+    return "\n".join([_short(text, detail, rendered), *notes] if text else notes)
 
 
 def _text_of(data: dict[str, Any]) -> str | None:
@@ -128,23 +128,23 @@ def _text_of(data: dict[str, Any]) -> str | None:
     return None
 
 
-def _picture(encoded: str, mime: str, shown: Shown, name: str, pictures: int) -> str:
+def _picture(encoded: str, mime: str, rendered: RenderedOutputs, name: str, pictures: int) -> str:
     encoded = encoded.strip()
     if unsent := encoded.startswith("?") and encoded[1:].isdecimal():  # how JupyterLab names one too large to send
         size = int(encoded[1:20]) * 3 // 4
     else:
         size = len(encoded) * 3 // 4
     note = f"[{mime}, {size / 1000:,.0f} kB]" if size >= 1000 else f"[{mime}, {size} bytes]"
-    if unsent or len(shown.attachments) >= pictures or size > PICTURE_BYTES or not encoded:
-        shown.cut = True
+    if unsent or len(rendered.attachments) >= pictures or size > PICTURE_BYTES or not encoded:
+        rendered.cut = True
         return note
     try:
         content = base64.b64decode("".join(encoded.split()), validate=True)
     except (binascii.Error, ValueError):
         return f"[{mime}, which can't be decoded]"
     ending = mime.removeprefix("image/")
-    number = len(shown.attachments) + 1
-    shown.attachments.append(Attachment.from_bytes(content, mime, f"{name}-{number}.{ending}"))
+    number = len(rendered.attachments) + 1
+    rendered.attachments.append(Attachment.from_bytes(content, mime, f"{name}-{number}.{ending}"))
     return note
 
 
@@ -156,17 +156,17 @@ def _plain(text: str) -> str:
     return text
 
 
-def _short(text: str, detail: Detail, shown: Shown) -> str:
+def _short(text: str, detail: Detail, rendered: RenderedOutputs) -> str:
     """Head and tail of a long text."""
     if detail == "full":
         return text
     lines = text.rstrip("\n").split("\n")
     if len(lines) > SHORT_LINES:
-        shown.cut = True
+        rendered.cut = True
         head, tail = lines[: SHORT_LINES // 2], lines[-SHORT_LINES // 2 :]
         text = "\n".join([*head, f"… ({len(lines) - SHORT_LINES:,} more lines)", *tail])
     if len(text) > SHORT_CHARS:
-        shown.cut = True
+        rendered.cut = True
         half = SHORT_CHARS // 2
         text = f"{text[:half]} … ({len(text) - SHORT_CHARS:,} more characters) … {text[-half:]}"
     return text

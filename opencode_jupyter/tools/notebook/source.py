@@ -84,7 +84,7 @@ class NotebookSource:
         except RecursionError as error:
             raise ToolError("it is not a notebook: its JSON is nested too deeply") from error
 
-    def _member(self, key: str, place: int, start: int) -> int:
+    def _member(self, key: str, position: int, start: int) -> int:
         if key == "cells" and self.text[start : start + 1] == "[":
             return self._read_cells(start)
         self.head[key], end = _decode(self.text, start)
@@ -117,7 +117,7 @@ class NotebookSource:
         numbers: set[int] = set()
         line, at = 1, 0
 
-        def member(key: str, place: int, value: int) -> int:
+        def member(key: str, position: int, value: int) -> int:
             nonlocal line, at
             end = _decode(self.text, value)[1]
             if key == "source":
@@ -138,19 +138,19 @@ class NotebookSource:
     def with_source(self, index: int, source: str) -> str:
         """The text with another source in one cell."""
         start = self.places[index][0]
-        found: dict[str, tuple[int, Place]] = {}
+        members: dict[str, tuple[int, Place]] = {}
 
-        def member(key: str, place: int, value: int) -> int:
-            found[key] = (place, (value, _decode(self.text, value)[1]))
-            return found[key][1][1]
+        def member(key: str, position: int, value: int) -> int:
+            members[key] = (position, (value, _decode(self.text, value)[1]))
+            return members[key][1][1]
 
         _walk(self.text, start, member)
-        if "source" not in found:
+        if "source" not in members:
             return self.with_cell(index, {**self.cells[index], "source": self._lines(source)})
-        place, value = found["source"]
+        position, value = members["source"]
         old = self.text[slice(*value)]
         lines = self._lines(source, as_list=old.startswith("["))
-        base = self._indentation(place)
+        base = self._indentation(position)
         if "\n" not in old and old.startswith("[") and old.strip("[] \t") != "":
             base = None  # lists of lines stand on one line here
         return self._spliced(value, self.style.dump(lines, base))
@@ -193,8 +193,8 @@ class NotebookSource:
         start = self.places[index][0]
         return self._spliced((start, start), f"{body},{lead}")
 
-    def _spliced(self, place: Place, piece: str) -> str:
-        return "".join((self.text[: place[0]], piece, self.text[place[1] :]))
+    def _spliced(self, span: Place, piece: str) -> str:
+        return "".join((self.text[: span[0]], piece, self.text[span[1] :]))
 
     # ------------------------------------------------------------------ how the file is written
 
@@ -215,10 +215,10 @@ class NotebookSource:
         escaped = text.isascii() and _NOT_ASCII.search(text) is not None
         return Style(unit, "\r\n" if "\r\n" in inside else "\n", colon, comma, escaped)
 
-    def _indentation(self, place: int) -> str | None:
-        """What stands before `place` on its line, if that is blank; None if something else is there."""
-        end_of_line = self.text.rfind("\n", 0, place)
-        line = self.text[end_of_line + 1 : place]
+    def _indentation(self, position: int) -> str | None:
+        """What stands before `position` on its line, if that is blank; None if something else is there."""
+        end_of_line = self.text.rfind("\n", 0, position)
+        line = self.text[end_of_line + 1 : position]
         return line if end_of_line >= 0 and not line.strip() else None
 
     def _indentation_of_cells(self) -> str | None:
@@ -239,8 +239,8 @@ class NotebookSource:
 
 def _skip(text: str, at: int) -> int:
     """The next place that is not blank."""
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
 
 
 def _decode(text: str, at: int) -> tuple[Any, int]:

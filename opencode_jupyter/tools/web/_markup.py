@@ -107,8 +107,12 @@ def _open(name: str, source: str) -> str:
     if name in ("script", "style"):
         return ""
     name = _RENAMED.get(name, name)
-    kept = _KEPT.get(name, ())
-    values = dict(zip(kept, attributes(source, *kept), strict=True)) if kept and source else {}
+    attribute_names = _KEPT.get(name, ())
+    values = (
+        dict(zip(attribute_names, attributes(source, *attribute_names), strict=True))
+        if attribute_names and source
+        else {}
+    )
     if name == "img":
         if not values.get("src"):
             return ""
@@ -222,25 +226,25 @@ def _declaration(html: str, start: int) -> int:
     for short in ("<!-->", "<!--->"):
         if html.startswith(short, start):
             return start + len(short)
-    found = _COMMENT_END.search(html, start + 4)
-    return found.end() if found else 0
+    end = _COMMENT_END.search(html, start + 4)
+    return end.end() if end else 0
 
 
 def attributes(source: str, *wanted: str) -> list[str]:
     """The values of a tag's attributes, references undone, empty where it has none; of several the first counts."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in _ATTRIBUTE.finditer(source):
         name, value = part[1].lower(), part[2] or ""
-        if name not in wanted or name in found:
+        if name not in wanted or name in values:
             continue
         if value[:1] in ('"', "'"):
             value = value[1:-1]
-        found[name] = _REFERENCE.sub(_undone, value) if "&" in value else value
-    return [found.get(name, "") for name in wanted]
+        values[name] = _REFERENCE.sub(_undone, value) if "&" in value else value
+    return [values.get(name, "") for name in wanted]
 
 
-def _undone(found: re.Match[str]) -> str:
+def _undone(reference: re.Match[str]) -> str:
     """A reference in an attribute: ``&copy=`` and ``&copyx`` are none there, so that queries keep their names."""
-    if not found[0].startswith("&#") and not found[1] and (found[2] or found[0][1:] not in html5):
-        return found[0]
-    return unescape(found[0])
+    if not reference[0].startswith("&#") and not reference[1] and (reference[2] or reference[0][1:] not in html5):
+        return reference[0]
+    return unescape(reference[0])

@@ -79,12 +79,12 @@ ISATAP = (0x00005EFE, 0x02005EFE)
 def parsed(text: str) -> Address | None:
     """The address that a text is, with or without a zone (``%eth0``); None if it is none."""
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    if isinstance(found, IPv6Address) and found.scope_id:
-        return IPv6Address(int(found))
-    return found
+    if isinstance(address, IPv6Address) and address.scope_id:
+        return IPv6Address(int(address))
+    return address
 
 
 def inner(address: Address) -> tuple[IPv4Address, str] | None:
@@ -114,8 +114,8 @@ def not_public(address: Address) -> str | None:
             return None
     if isinstance(address, IPv4Address):
         return next((what for network, what in NOT_PUBLIC_4 if address in network), None)
-    found = next((what for network, what in NOT_PUBLIC_6 if address in network), None)
-    return found or (None if address in GLOBAL_6 else "a reserved address")
+    reason = next((what for network, what in NOT_PUBLIC_6 if address in network), None)
+    return reason or (None if address in GLOBAL_6 else "a reserved address")
 
 
 def is_metadata(address: Address) -> bool:

@@ -37,7 +37,7 @@ class UnreachableError(ToolError):
     """The host can't be found or does not take a connection: there is no answer at all."""
 
 
-class Answer:
+class WebResponse:
     """What a server answered: status and headers at once, the body as it comes.
 
     Attributes:
@@ -87,13 +87,13 @@ async def look_up(target: Target) -> list[Address]:
     if target.address is not None:
         return [target.address]
     try:
-        found = await run_in_thread(lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM))
+        entries = await run_in_thread(lambda: socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UnreachableError(
             f"The host {shown(target.host)} can't be found ({reason}). Is the name right, and the computer online?"
         ) from None
-    addresses = [parsed(str(entry[4][0])) for entry in found]
+    addresses = [parsed(str(entry[4][0])) for entry in entries]
     return list(dict.fromkeys(address for address in addresses if address is not None))
 
 
@@ -105,7 +105,7 @@ async def send(
     *,
     method: str = "GET",
     content: bytes | None = None,
-) -> AsyncIterator[Answer]:
+) -> AsyncIterator[WebResponse]:
     """Make one request and hand out its answer; the connection is closed at the end.
 
     Args:
@@ -128,7 +128,7 @@ async def send(
     try:
         response = await _first(httpx2, transport, target, addresses, headers, method, content, bool(proxy))
         try:
-            yield Answer(response, target.host)
+            yield WebResponse(response, target.host)
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
@@ -149,9 +149,9 @@ async def _first(
 ) -> httpx2.Response:
     """The answer from the first address that takes a connection."""
     places = [target.host] if proxied else [str(address) for address in addresses]
-    for place in places:
-        url = httpx2.URL(scheme=target.scheme, host=place, port=target.port, raw_path=target.path.encode("ascii"))
-        last = place == places[-1]
+    for host in places:
+        url = httpx2.URL(scheme=target.scheme, host=host, port=target.port, raw_path=target.path.encode("ascii"))
+        last = host == places[-1]
         request = httpx2.Request(
             method,
             url,

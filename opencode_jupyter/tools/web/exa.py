@@ -17,7 +17,7 @@ from ...core.context import ToolContext
 from ...core.errors import ToolError
 from ...core.secrets import hide
 from . import target as urls
-from .client import ACCEPTED, Answer, UnreachableError, look_up, send
+from .client import ACCEPTED, UnreachableError, WebResponse, look_up, send
 from .sse import events
 
 ENDPOINT = "https://mcp.exa.ai/mcp"
@@ -69,17 +69,17 @@ async def call_exa(ctx: ToolContext, tool: str, arguments: dict[str, Any], timeo
             addresses = await look_up(where)
             async with send(where, addresses, headers, method="POST", content=content) as answer:
                 if not 200 <= answer.status < 300:
-                    said = hide(await _start(answer), [key])[:SHOWN]
-                    raise ToolError(f"{what} error ({answer.status}): {said}")
-                found = await _result(answer, what, key)
-                return None if found is None else hide(found, [key])
+                    text = hide(await _start(answer), [key])[:SHOWN]
+                    raise ToolError(f"{what} error ({answer.status}): {text}")
+                result = await _result(answer, what, key)
+                return None if result is None else hide(result, [key])
     except TimeoutError:
         raise ToolError(f"{what} request timed out") from None
     except UnreachableError as error:
         raise ExaUnreachableError(f"{what} error: {where.host} can't be reached. {error}") from error
 
 
-async def _start(answer: Answer) -> str:
+async def _start(answer: WebResponse) -> str:
     """The beginning of an error's body."""
     body = bytearray()
     async for piece in answer.body():
@@ -89,15 +89,15 @@ async def _start(answer: Answer) -> str:
     return body.decode("utf-8", "replace")
 
 
-async def _result(answer: Answer, what: str, key: str) -> str | None:
+async def _result(answer: WebResponse, what: str, key: str) -> str | None:
     """The first result in the answer; a stream that stays open is left as soon as it is there."""
     streamed = "application/json" not in answer.headers.get("content-type", "").lower()
     async for text in _messages(answer, streamed=streamed):
         for message in _parsed(text):
             error, result = message.get("error"), message.get("result")
             if isinstance(error, dict):
-                said = hide(str(error.get("message", "")), [key])[:SHOWN]
-                raise ToolError(f"{what} error ({error.get('code')}): {said}")
+                reason = hide(str(error.get("message", "")), [key])[:SHOWN]
+                raise ToolError(f"{what} error ({error.get('code')}): {reason}")
             content = result.get("content") if isinstance(result, dict) else None
             if isinstance(content, list) and content and isinstance(content[0], dict):
                 first = content[0].get("text")
@@ -105,7 +105,7 @@ async def _result(answer: Answer, what: str, key: str) -> str | None:
     return None
 
 
-async def _messages(answer: Answer, *, streamed: bool) -> AsyncIterator[str]:
+async def _messages(answer: WebResponse, *, streamed: bool) -> AsyncIterator[str]:
     """What the body says: the data of each server-sent event, or the body itself."""
     if streamed:
         async for data in events(_bounded(answer)):
@@ -114,7 +114,7 @@ async def _messages(answer: Answer, *, streamed: bool) -> AsyncIterator[str]:
         yield b"".join([piece async for piece in _bounded(answer)]).decode("utf-8", "replace")
 
 
-async def _bounded(answer: Answer) -> AsyncIterator[bytes]:
+async def _bounded(answer: WebResponse) -> AsyncIterator[bytes]:
     total = 0
     async for piece in answer.body():
         total += len(piece)

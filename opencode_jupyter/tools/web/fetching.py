@@ -12,7 +12,7 @@ import anyio
 
 from ...core.errors import ToolError
 from .address import Address
-from .client import Answer, UnreachableError, look_up, proxy_for, send
+from .client import UnreachableError, WebResponse, look_up, proxy_for, send
 from .target import Target
 
 LIMIT = 5 << 20
@@ -93,16 +93,16 @@ async def fetch(target: Target, headers: dict[str, str], clock: Clock, guard: Gu
     agent = headers
     first = target
     for _ in range(REDIRECTS + 1):
-        found = await _hop(target, agent, clock, guard, progress)
-        if found == "challenge" and agent is headers:
+        outcome = await _hop(target, agent, clock, guard, progress)
+        if outcome == "challenge" and agent is headers:
             agent = {**headers, "User-Agent": PLAIN_AGENT}
-            found = await _hop(target, agent, clock, guard, progress)
-        if isinstance(found, Fetched):
-            return found
-        if not isinstance(found, Target):
+            outcome = await _hop(target, agent, clock, guard, progress)
+        if isinstance(outcome, Fetched):
+            return outcome
+        if not isinstance(outcome, Target):
             raise ToolError("Request failed with status code: 403")
-        await guard.ask_redirect(target, found)
-        target = found
+        await guard.ask_redirect(target, outcome)
+        target = outcome
     raise ToolError(f"{first.url} redirects more than {REDIRECTS} times, at last to {target.url}")
 
 
@@ -136,7 +136,7 @@ async def _addresses(target: Target, guard: Guard) -> list[Address]:
     return addresses
 
 
-async def _body(answer: Answer, progress: Progress) -> bytes:
+async def _body(answer: WebResponse, progress: Progress) -> bytes:
     length = answer.length
     if length is not None and length > LIMIT:
         raise ToolError(TOO_LARGE)

@@ -93,14 +93,14 @@ def parse(url: str) -> Target:
         raise ToolError(f"The URL {shown(url)} can't be read: {error}") from None
     if "@" in parts.netloc:
         raise ToolError("The URL has a user name or password before the host; leave it out")
-    found = _AUTHORITY.fullmatch(parts.netloc)
-    if found is None or not found[1]:
+    match = _AUTHORITY.fullmatch(parts.netloc)
+    if match is None or not match[1]:
         raise ToolError(f"The URL {shown(url)} has no host that can be read")
     scheme = parts.scheme.lower()
-    port = int(found[2]) if found[2] else PORTS[scheme]
+    port = int(match[2]) if match[2] else PORTS[scheme]
     if not 0 < port < 65536:
         raise ToolError(f"The URL's port is {port}; a port is between 1 and 65535")
-    host, address = _host(found[1])
+    host, address = _host(match[1])
     path = _path(quote(parts.path or "/", safe=_SAFE)) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
     return Target(url, scheme, host, port, path, address)
 
