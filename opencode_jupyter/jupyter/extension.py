@@ -10,7 +10,6 @@ import threading
 from typing import Any
 
 from ..core import defined_tools
-from . import terminal
 from .extension_state import ExtensionState, ensure_state, find_state, forget_state
 from .kernel import ipykernel_compat
 from .magics import registration
@@ -35,7 +34,7 @@ def load(shell: Any) -> None:
     if kernel is not None and ipykernel_compat.can_await(kernel):
         shell.input_transformers_post.append(await_magics)
     if kernel is None:
-        terminal.install_display_hook(shell)
+        install_display_hook(shell)
     defined_tools.on_tool_defined.append(state.on_define)
     if state.built is not None:
         _ = state.notebook  # lays the routes again
@@ -53,7 +52,7 @@ def unload(shell: Any) -> None:
         shell.input_transformers_post.remove(await_magics)
     if state.on_define in defined_tools.on_tool_defined:
         defined_tools.on_tool_defined.remove(state.on_define)
-    terminal.remove_display_hook(shell)
+    remove_display_hook(shell)
     registration.uninstall_matcher(shell)
     registration.unregister(shell)
     state.disconnect()
@@ -70,3 +69,38 @@ def _end_later(shell: Any, state: ExtensionState) -> None:
     timer.daemon = True
     state.expiry = timer
     timer.start()
+
+
+class DisplayHook:
+    """A terminal's display hook that shows no ``Out[n]:`` for a value whose card the cell has displayed.
+
+    Args:
+        hook: IPython's own, which writes its prompt before it knows whether there is anything to show.
+    """
+
+    def __init__(self, hook: Any) -> None:
+        self.hook = hook
+
+    def __call__(self, value: Any = None) -> None:
+        """Display the value of a cell."""
+        is_displayed = getattr(type(value), "is_displayed_by_cell", None)  # loading must not import `result`
+        if is_displayed is None or not is_displayed(value):
+            self.hook(value)
+            return
+        self.hook.check_for_underscore()
+        self.hook.update_user_ns(value)
+        self.hook.fill_exec_result(value)
+
+
+def install_display_hook(shell: Any) -> None:
+    """Put the hook into a terminal's shell, once."""
+    trap = shell.display_trap
+    if not isinstance(trap.hook, DisplayHook):
+        trap.hook = DisplayHook(trap.hook)
+
+
+def remove_display_hook(shell: Any) -> None:
+    """Put IPython's own hook back."""
+    trap = shell.display_trap
+    if isinstance(trap.hook, DisplayHook):
+        trap.hook = trap.hook.hook

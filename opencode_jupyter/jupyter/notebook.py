@@ -144,7 +144,7 @@ class Notebook:
 
     def _noting_page(self, handler: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         def handle(request: dict[str, Any]) -> dict[str, Any]:
-            self.broker.heard_ever = True  # only a page with our extension sends these
+            self.broker.has_page = True  # only a page with our extension sends these
             return handler(request)
 
         return handle

@@ -49,7 +49,6 @@ class Table:
         title: a line above.
         notes: lines below.
         empty: what to say when there is no row.
-        whole: cut no value; for tables whose values are advice, read once. The text form wraps them.
         display: the rows as people read them (units, local times), where they differ from `records`.
         group_by: a column whose values are headings above their rows.
         optional: columns that the text form leaves out where it is too narrow, the first of these first.
@@ -57,6 +56,9 @@ class Table:
     Attributes:
         records: the rows, as given.
     """
+
+    _wraps = False
+    """Whether values are wrapped instead of cut."""
 
     def __init__(
         self,
@@ -66,7 +68,6 @@ class Table:
         title: str = "",
         notes: Sequence[str] = (),
         empty: str = "nothing yet",
-        whole: bool = False,
         display: Sequence[dict[str, Any]] | None = None,
         group_by: str = "",
         optional: Sequence[str] = (),
@@ -80,7 +81,6 @@ class Table:
         self.title = title
         self.notes = list(notes)
         self.empty = empty
-        self.whole = whole
         self._group_by = group_by
         self._optional = optional
 
@@ -118,7 +118,7 @@ class Table:
         return visible("\n".join(lines))
 
     def _text_lines(self, width: int) -> list[str]:
-        limit = None if self.whole else TEXT_CHARS
+        limit = None if self._wraps else TEXT_CHARS
         columns = list(self.columns)
         for name in (*self._optional, ""):
             rows = [columns, *([cell(row.get(c), limit) for c in columns] for row in self._rows)]
@@ -127,8 +127,8 @@ class Table:
                 break
             columns = [c for c in columns if c != name]
         if not self._group_by:
-            return [line for lines in _text_rows(rows, width, wrap=self.whole) for line in lines]
-        head, *texts = _text_rows(rows, width - 2, wrap=self.whole)
+            return [line for lines in _text_rows(rows, width, wrap=self._wraps) for line in lines]
+        head, *texts = _text_rows(rows, width - 2, wrap=self._wraps)
         lines = [f"  {line}" for line in head]
         for group, members in self._groups(zip(self._rows, texts, strict=True)):
             lines += ["", group, *(f"  {line}" for _, text in members for line in text)]
@@ -143,7 +143,7 @@ class Table:
             parts.append(f"<div>{escape(self.empty)}</div>")
         else:
             head = "".join(f'<th style="text-align:left">{escape(c)}</th>' for c in self.columns)
-            limit = None if self.whole else CELL_CHARS
+            limit = None if self._wraps else CELL_CHARS
             rows = ((row, "".join(_td(c, cell(row.get(c), limit)) for c in self.columns)) for row in self._rows)
             body = ""
             for group, members in self._groups(rows):
@@ -153,6 +153,12 @@ class Table:
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{escape(note)}</div>" for note in self.notes]
         return without_math("".join(parts))
+
+
+class WrappedTable(Table):
+    """A table whose values are advice, read once: the text form wraps them, and none is cut."""
+
+    _wraps = True
 
 
 class Confirmation(Table):

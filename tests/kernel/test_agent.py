@@ -256,7 +256,7 @@ def test_in_a_function_and_in_the_background(talk: Talk) -> None:
 def test_nobody_is_there(talk: Talk) -> None:
     kernel = talk.kernel
     talk.script({"text": "I read it.", "calls": [["read", {"filePath": ".env"}]]}, {"text": "Then not."})
-    kernel.run("nb = current(); nb.broker.heard_ever = False")
+    kernel.run("nb = current(); nb.broker.has_page = False")
     cell = kernel.finish(kernel.submit("%%agent --new -o r\nGo.", allow_stdin=False), 20)
     assert cell.error is None, cell.error
     run = talk.runs()[-1]
@@ -275,7 +275,7 @@ def test_what_the_model_could_not_do_is_said(talk: Talk) -> None:
     trace = "\n".join((cell.reply or {}).get("traceback", []))
     assert "Traceback" not in trace
     assert trace.endswith("(see the card above)")
-    kernel.run("current().broker.heard_ever = False")
+    kernel.run("current().broker.has_page = False")
     alone = kernel.finish(kernel.submit("%%agent --new\nGo.", allow_stdin=False), 20)
     whole = talk.runs()[-1]["end"]["text"]
     assert whole in "\n".join((alone.reply or {})["traceback"])

@@ -177,7 +177,7 @@ def test_interrupted_while_it_asks(shared_kernel: Kernel, version: str, style: s
 
 
 def test_interrupted_while_the_box_is_open(shared_kernel: Kernel) -> None:
-    shared_kernel.run("current().broker.heard_ever, current().broker.unheard = False, 1")
+    shared_kernel.run("current().broker.has_page, current().broker.silent_cards = False, 1")
     for code in ASKING.values():
         cell = shared_kernel.submit(code, allow_stdin=True)
         shared_kernel.pump(lambda: bool(shared_kernel.inputs))
@@ -252,7 +252,7 @@ def test_a_cancel_by_code_is_an_error(shared_kernel: Kernel) -> None:
 def test_an_interrupt_that_no_card_shows_is_an_error(shared_kernel: Kernel, code: str) -> None:
     """Nobody watches, or the call shows no card, or it is not about a call."""
     sleeper = mark()
-    shared_kernel.run("current().broker.heard_ever = False")
+    shared_kernel.run("current().broker.has_page = False")
     cell = shared_kernel.submit(f"print('go', flush=True)\n{code.format(mark=sleeper)}", allow_stdin="-q" in code)
     shared_kernel.pump(lambda: cell.stdout == "go\n")
     shared_kernel.idle_for(0.5)

@@ -33,7 +33,7 @@ def _loaded(shared_kernel: Kernel) -> None:
         shared_kernel.run(SETUP)
         shared_kernel.run("%tool glob *.none")
         shared_kernel.test_ready = True  # type: ignore[attr-defined]
-    shared_kernel.run("current().broker.heard_ever, current().broker.unheard = False, 0")
+    shared_kernel.run("current().broker.has_page, current().broker.silent_cards = False, 0")
 
 
 def all_parts(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -191,19 +191,19 @@ def test_stop_the_batch_ends_what_waits_inside(shared_kernel: Kernel) -> None:
 
 @acts.EVERY_RELEASE
 def test_the_input_box_where_no_card_is_seen(shared_kernel: Kernel) -> None:
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(TWO, allow_stdin=True)
     assert "[1] SQLite: a file\n  [2] PostgreSQL: a server\nA number" in shared_kernel.answer("2")["prompt"]
     assert shared_kernel.answer("1,2")["prompt"].startswith("[2 of 2] Extras: Which extras?")
     assert shared_kernel.finish(cell).check().stdout == "[['PostgreSQL'], ['CSV', 'Parquet']]\n"
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(ONE, allow_stdin=True)
     shared_kernel.answer("")
     shared_kernel.finish(cell)
     assert cell.error is not None
     assert cell.error.startswith("QuestionRejectedError: The user dismissed this question")
     # A question and an ask of one batch come to the box one after the other.
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(BATCH, allow_stdin=True)
     for _ in range(2):
         shared_kernel.answer("1")
@@ -214,7 +214,7 @@ def test_the_input_box_where_no_card_is_seen(shared_kernel: Kernel) -> None:
 @pytest.mark.parametrize("code", [BATCH, BATCH_IN_DEF], ids=["await", "def"])
 def test_what_is_typed_into_an_old_box_answers_nothing_else(shared_kernel: Kernel, code: str) -> None:
     """The ask in the box is answered on its card; the next box is the question's, and the first one is still there."""
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(code, allow_stdin=True)
     shared_kernel.pump(lambda: bool(shared_kernel.inputs), 10, "the box of the ask")
     old = shared_kernel.inputs.pop()

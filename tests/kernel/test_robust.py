@@ -277,17 +277,17 @@ def test_each_call_runs_where_the_kernel_is(shared_kernel: Kernel) -> None:
 MARKS = itertools.count(os.getpid() * 1000)
 
 
-@pytest.mark.parametrize("end", ["shutdown", "restart", "kill", "kill unheard", "exit", "unload"])
+@pytest.mark.parametrize("end", ["shutdown", "restart", "kill", "kill silent_cards", "exit", "unload"])
 def test_no_process_outlives_the_kernel(end: str, tmp_path: Path) -> None:
     sleeper = str(next(MARKS))
     with start(NEWEST, cwd=tmp_path, env={"XDG_DATA_HOME": str(tmp_path)}) as kernel:
         acts.prepare(kernel)
-        busy = end in ("restart", "kill", "kill unheard")
+        busy = end in ("restart", "kill", "kill silent_cards")
         cell = kernel.submit(f"%tool {'' if busy else '--bg '}bash sleep {sleeper} & sleep {sleeper}")
         acts.wait_processes(f"sleep\0{sleeper}", True)
         if not busy:
             kernel.finish(cell)
-        if end == "kill unheard":  # the kernel dies with words of its helper processes unread
+        if end == "kill silent_cards":  # the kernel dies with words of its helper processes unread
             kernel.manager.signal_kernel(signal.SIGSTOP)
             for shell in acts.parents(f"sleep\0{sleeper}"):
                 os.kill(shell, signal.SIGKILL)

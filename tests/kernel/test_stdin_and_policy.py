@@ -15,7 +15,7 @@ CELL = "r = %tool read .env\nprint('went on', r.output.count('A=1'))"
 FRESH = """
 from opencode_jupyter.jupyter.extension_state import current
 current().workspace.permissions.approved.clear()
-current().broker.heard_ever, current().broker.unheard = False, 0
+current().broker.has_page, current().broker.silent_cards = False, 0
 os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)
 """
 
@@ -41,7 +41,9 @@ ANSWERS = {
 def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, style: str) -> None:
     code = CELL if style == "top" else "def f():\n    %tool read .env\nf()\nprint('went on', 1)"
     if style == "def":
-        shared_kernel.run("current().broker.unheard = 1")  # a console: no card was ever seen, so it is asked sooner
+        shared_kernel.run(
+            "current().broker.silent_cards = 1"
+        )  # a console: no card was ever seen, so it is asked sooner
     start = time.monotonic()
     cell = shared_kernel.submit(code, allow_stdin=True)
     asked = shared_kernel.answer(answer, timeout=8)
@@ -64,7 +66,7 @@ def test_the_box_comes_when_no_card_is_seen(shared_kernel: Kernel, answer: str, 
 
 @pytest.mark.parametrize("answers", [["", ""], ["what?", "hm", "er"]])
 def test_no_answer_at_last_is_a_no(shared_kernel: Kernel, answers: list[str]) -> None:
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(CELL, allow_stdin=True)
     for text in answers:
         shared_kernel.answer(text)
@@ -81,7 +83,7 @@ def test_the_end_of_the_input_is_a_no_at_once(shared_kernel: Kernel) -> None:
         (CELL, "PermissionRejectedError"),
         ("%tool question --from q", "QuestionRejectedError: The user dismissed"),
     ):
-        shared_kernel.run("current().broker.unheard = 1")
+        shared_kernel.run("current().broker.silent_cards = 1")
         cell = shared_kernel.submit(code, allow_stdin=True)
         shared_kernel.answer("\x04")
         shared_kernel.finish(cell, 5)
@@ -91,7 +93,7 @@ def test_the_end_of_the_input_is_a_no_at_once(shared_kernel: Kernel) -> None:
 
 
 def test_asked_again_after_nonsense(shared_kernel: Kernel) -> None:
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(CELL, allow_stdin=True)
     for text in ("what?", "hm"):
         shared_kernel.answer(text)
@@ -108,7 +110,7 @@ def test_a_click_beats_the_open_box_and_its_late_answer_is_dropped(shared_kernel
     acts.click(shared_kernel, part, "once")
     assert shared_kernel.finish(cell).check().stdout == "went on 1\n"
     assert time.monotonic() - clicked < 2
-    shared_kernel.run("current().broker.heard_ever = False; current().broker.unheard = 1")
+    shared_kernel.run("current().broker.has_page = False; current().broker.silent_cards = 1")
     # The person only now answers the box that is still open: a no, to nothing.
     shared_kernel.answer("n")
     second = shared_kernel.submit(CELL, allow_stdin=True)
@@ -118,7 +120,7 @@ def test_a_click_beats_the_open_box_and_its_late_answer_is_dropped(shared_kernel
 
 
 def test_several_asks_come_to_the_box_one_after_another(shared_kernel: Kernel) -> None:
-    shared_kernel.run("current().broker.unheard = 1\npathlib.Path('b.env').write_text('A=1')")
+    shared_kernel.run("current().broker.silent_cards = 1\npathlib.Path('b.env').write_text('A=1')")
     code = (
         "async def f(name):\n    r = %tool read --from name\n    return r\n"
         "a, b = await asyncio.gather(f('.env'), f('b.env'))\nprint('went on', (a.output + b.output).count('A=1'))"
@@ -131,7 +133,7 @@ def test_several_asks_come_to_the_box_one_after_another(shared_kernel: Kernel) -
 
 def test_an_answered_request_is_not_shown_again_while_the_engine_is_slow(shared_kernel: Kernel) -> None:
     shared_kernel.run(
-        "current().broker.unheard = 1\npathlib.Path('b.env').write_text('A=1')\n"
+        "current().broker.silent_cards = 1\npathlib.Path('b.env').write_text('A=1')\n"
         "import threading, time\n"
         "def slow(loop=current().workspace.loop, until=time.monotonic() + 8):\n"
         "    while time.monotonic() < until and not over:\n"
@@ -153,7 +155,7 @@ def test_an_answered_request_is_not_shown_again_while_the_engine_is_slow(shared_
 
 def test_input_works_beside_a_waiting_call(shared_kernel: Kernel) -> None:
     """A cell's own ``input()`` after a call that asked: it gets its own answer."""
-    shared_kernel.run("current().broker.unheard = 1")
+    shared_kernel.run("current().broker.silent_cards = 1")
     cell = shared_kernel.submit(CELL + "\nprint(input('name? '))", allow_stdin=True)
     shared_kernel.answer("1")
     assert shared_kernel.answer("Ada")["prompt"] == "name? "

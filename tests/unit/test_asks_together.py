@@ -203,7 +203,7 @@ class Fallback:
 def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     ip: Shell, told: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_jupyter.jupyter.kernel.approvals.TOLD_WAIT", 0.5 if told else 60)
+    monkeypatch.setattr("opencode_jupyter.jupyter.kernel.approvals.PANEL_WAIT", 0.5 if told else 60)
     notebook, fallback = ip.notebook, Fallback()
     workspace = notebook.workspace
     notebook.broker.close()

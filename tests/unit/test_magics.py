@@ -372,7 +372,7 @@ def test_a_mode_for_one_session(ip: Shell) -> None:
         ip.run(f"%permissions mode default --session {name}")
     with pytest.raises(ToolError, match="no session 'ses_gone'"):
         ip.run("%permissions mode plan --session ses_gone")
-    with pytest.raises(InvalidArgumentsError, match="needs a session"):
+    with pytest.raises(InvalidArgumentsError, match="needs a value"):
         ip.run("%permissions mode plan --session")
 
 

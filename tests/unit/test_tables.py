@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opencode_jupyter.jupyter.tables import CELL_CHARS, TEXT_WIDTH, Table
+from opencode_jupyter.jupyter.tables import CELL_CHARS, TEXT_WIDTH, Table, WrappedTable
 from tests.support.shells import Shell
 from tests.unit.test_magics import ip
 
@@ -17,9 +17,9 @@ def width_of(table: object) -> int:
     return max(map(len, repr(table).splitlines()))
 
 
-def test_values_are_cut_unless_the_table_is_whole() -> None:
+def test_values_are_cut_unless_the_table_wraps_them() -> None:
     rows = [{"check": "a", "advice": LONG}, {"check": LONG, "advice": "last"}]
-    cut, whole = Table(rows), Table(rows, whole=True)
+    cut, whole = Table(rows), WrappedTable(rows)
     assert LONG.strip() not in repr(cut)
     assert LONG.strip() not in cut._repr_html_()
     assert "…" in repr(cut)

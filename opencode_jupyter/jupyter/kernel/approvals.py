@@ -1,4 +1,4 @@
-"""The broker: which asks and questions wait, on which card, and the first answer to each, whichever way it comes."""
+"""The broker: which permission requests and questions are pending, on which card, and the first reply to each."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HELLO_WAIT = 2.0
-"""Seconds a card has to say that somebody sees it, before the prompt or the policy takes over."""
+"""Seconds in which a card must report that it is shown, before the prompt or the policy takes over."""
 HELLO_WAIT_SILENT = 0.3
-"""The same once a card of this kernel was never heard: a console does not show widgets."""
-TOLD_WAIT = 15.0
+"""The same once a card of this kernel has not reported: a console does not show widgets."""
+PANEL_WAIT = 15.0
 """Seconds after which a page with our extension, which lists the approval in its panel, must request it again to count
 as open. A slow page draws the card later, and an input box opened by then keeps JupyterLab from running other cells."""
 RECOUNT = 0.05
-"""Seconds within which asks that come and go are counted together on the other cards ("2 of 3 waiting")."""
+"""Seconds within which requests that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
 
 class AskChannel(Protocol):
-    """A way in which an answer can come. `open` and `close` are called on the engine's thread."""
+    """A way in which a reply can come. `open` and `close` are called on the engine's thread."""
 
     name: str
 
     def open(self, ask: Ask) -> bool:
-        """Offer the ask here; False if this way is shut, so that the next one is tried."""
+        """Offer the request here; False if this way is closed, so that the next one is tried."""
 
     def close(self, ask: Ask) -> None:
-        """The ask is decided."""
+        """The request is decided."""
 
 
 @dataclass(slots=True, eq=False)
 class Ask:
-    """One pending permission ask, or questions that wait."""
+    """A pending permission request, or pending questions."""
 
     request: PermissionRequest | QuestionRequest
     card: LiveDisplay
@@ -59,8 +59,8 @@ class Ask:
     digest: str
     loop: asyncio.AbstractEventLoop
     channel: AskChannel | None = None
-    told: bool = False
-    """Whether a page with our extension was told of it, for its panel."""
+    is_in_panel: bool = False
+    """Whether a page with our extension has queried it, for its panel."""
 
     @property
     def id(self) -> str:
@@ -69,15 +69,15 @@ class Ask:
 
 
 class Broker:
-    """Pending asks of a notebook.
+    """The pending requests of a notebook.
 
     Args:
-        workspace: whose permissions are asked.
-        fallbacks: where an ask goes that no card can show or nobody sees, in this order (prompt, policy).
-        attended: whether somebody may be there, for a card's call; False sends its asks to the fallbacks at once.
-        wait: seconds a card has to say that somebody sees it.
-        adopt: makes a card for a call that asks and has none (code of a cell began it by itself).
-        nudge: has open pages read again what waits for approval.
+        workspace: whose requests.
+        fallbacks: where a request goes that no card can show or nobody sees, in this order (prompt, policy).
+        attended: whether a person may be present, for a card's call; False sends its requests to the fallbacks at once.
+        wait: seconds in which a card must report that it is shown.
+        add_card: makes a card for a call that requests approval and has none (code of a cell started it by itself).
+        nudge: has open pages query again what waits for approval.
     """
 
     def __init__(
@@ -86,21 +86,21 @@ class Broker:
         fallbacks: list[AskChannel],
         attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
-        adopt: Callable[[Call], LiveDisplay] | None = None,
+        add_card: Callable[[Call], LiveDisplay] | None = None,
         nudge: Callable[[], None] = lambda: None,
     ) -> None:
         self._wait = wait
         self._nudge = nudge
-        self._adopt = adopt
+        self._add_card = add_card
         self._recount = False
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended
         self._cards: dict[str, LiveDisplay] = {}
         self._asks: dict[str, Ask] = {}
-        self.heard_ever = False
+        self.has_page = False
         self.last_hello: float | None = None
-        self.unheard = 0
+        self.silent_cards = 0
         self._unsubscribe = [
             workspace.bus.subscribe("permission.asked", self._asked),
             workspace.bus.subscribe("permission.replied", self._ended),
@@ -110,7 +110,7 @@ class Broker:
         ]
 
     def attach(self, card: LiveDisplay) -> None:
-        """Asks of this card's call, or of the calls of its run, are shown on it from now on."""
+        """Show the requests of this card's call, or of the calls of its run, on it from now on."""
         self._cards[card.key] = card
 
     def detach(self, card: LiveDisplay) -> None:
@@ -118,19 +118,19 @@ class Broker:
         self._cards.pop(card.key, None)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Unsubscribe from the workspace's events."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
 
     def stop(self) -> int:
-        """Stop what every card shows; any thread may call it. How many cards that were."""
+        """Stop what every card shows; any thread may call it. Returns the number of cards."""
         cards = [card for card in list(self._cards.values()) if not card.over]
         for card in cards:
             card.find(None).abort("stopped")
         return len(cards)
 
     def pending(self) -> list[Ask]:
-        """The asks that wait: those of the oldest call first, as their cards stand in the notebook."""
+        """The pending requests: those of the oldest call first, as their cards stand in the notebook."""
         calls = self._workspace.calls
         parts = {ask.id: call.part.id for ask in self._asks.values() if (call := calls.get(ask.call_id)) is not None}
         return sorted(self._asks.values(), key=lambda ask: parts.get(ask.id, ""))
@@ -138,12 +138,12 @@ class Broker:
     # ------------------------------------------------------------------ the workspace's events, on the engine's thread
 
     def _asked(self, event: dict[str, Any]) -> None:
-        self._on_engine(self._take_in, event)
+        self._on_engine(self._add, event)
 
-    def _take_in(self, event: dict[str, Any]) -> None:
+    def _add(self, event: dict[str, Any]) -> None:
         wire = event["properties"]
         call_id = (wire.get("tool") or {}).get("callID", "")
-        card = self.card_of(call_id) or self._adopted(call_id)
+        card = self.card_of(call_id) or self._late_card(call_id)
         asker = self._workspace.questions if event["type"] == "question.asked" else self._workspace.permissions
         request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
@@ -155,9 +155,9 @@ class Broker:
             self._fall_back(ask)
             return
         self._show(card)
-        self._count_anew()
+        self._update_counts_soon()
         seconds = self._wait()
-        if self.unheard and not self.heard_ever:
+        if self.silent_cards and not self.has_page:
             seconds = min(seconds, HELLO_WAIT_SILENT)
         ask.loop.call_later(seconds, self._unseen, ask)
 
@@ -184,40 +184,40 @@ class Broker:
         return next((c for c in list(self._cards.values()) if c.run is run), None) if run is not None else None
 
     def _on_engine(self, fn: Callable[..., None], *args: Any) -> None:
-        """Do it on the workspace's loop: a call that code runs by itself tells of its asks on another one."""
+        """Call it on the workspace's loop: a call that code runs by itself reports its requests on another one."""
         loop = self._workspace.loop
         if loop is None:
             fn(*args)
         else:
             call_on_loop(loop, fn, *args)
 
-    def _adopted(self, call_id: str) -> LiveDisplay | None:
+    def _late_card(self, call_id: str) -> LiveDisplay | None:
         call = self._workspace.calls.get(call_id)
-        if call is None or self._adopt is None:
+        if call is None or self._add_card is None:
             return None
         while call.parent is not None:
             call = call.parent
-        return self._adopt(call)
+        return self._add_card(call)
 
     def _ended(self, event: dict[str, Any]) -> None:
-        self._on_engine(self._take_out, event)
+        self._on_engine(self._remove, event)
 
-    def _take_out(self, event: dict[str, Any]) -> None:
+    def _remove(self, event: dict[str, Any]) -> None:
         ask = self._asks.pop(event["properties"]["requestID"], None)
         if ask is None:
             return
         if ask.channel is not None:
             ask.channel.close(ask)
         self._show(ask.card)
-        self._count_anew()
+        self._update_counts_soon()
 
-    def _count_anew(self) -> None:
-        """Every card says which of how many its ask is, in a moment: many asks may come or go at once."""
+    def _update_counts_soon(self) -> None:
+        """Have every card show which of how many its request is, in a moment: many may come or go at once."""
         if not self._recount and len({ask.card for ask in self._asks.values()}) > 0:
             self._recount = True
-            asyncio.get_running_loop().call_later(RECOUNT, self._show_counts)
+            asyncio.get_running_loop().call_later(RECOUNT, self._update_counts)
 
-    def _show_counts(self) -> None:
+    def _update_counts(self) -> None:
         self._recount = False
         for card in {ask.card for ask in self._asks.values()}:
             self._show(card)
@@ -234,12 +234,12 @@ class Broker:
     def _unseen(self, ask: Ask) -> None:
         if ask.id not in self._asks or ask.card.heard is not None:
             return
-        if ask.told:  # and is told again, as long as such a page is open
-            ask.told = False
+        if ask.is_in_panel:  # and is queried again, as long as such a page is open
+            ask.is_in_panel = False
             self._nudge()
-            ask.loop.call_later(TOLD_WAIT, self._unseen, ask)
+            ask.loop.call_later(PANEL_WAIT, self._unseen, ask)
             return
-        self.unheard += 1
+        self.silent_cards += 1
         self._fall_back(ask)
 
     def _fall_back(self, ask: Ask) -> None:
@@ -248,10 +248,10 @@ class Broker:
                 ask.channel = channel
                 return
 
-    # ------------------------------------------------------------------ answers, on any thread
+    # ------------------------------------------------------------------ replies, on any thread
 
     def on_message(self, comm_id: str, data: dict[str, Any], route: str) -> None:
-        """A card's message, by whichever route. The same message may come by several; the first counts."""
+        """Handle a card's message. The same message may come by several routes; the first counts."""
         card = next((c for c in list(self._cards.values()) if c.comm_id and c.comm_id == comm_id), None)
         if card is None:
             # An answer can come while the card's widget is still being made, before its comm is known here.
@@ -262,7 +262,7 @@ class Broker:
         kind = data.get("kind")
         if kind == "hello":
             card.drawn()
-            self.heard_ever, self.last_hello = True, card.heard
+            self.has_page, self.last_hello = True, card.heard
         elif kind == "stop":
             card.hello()
             call = card.find(data.get("callID"))
@@ -280,7 +280,7 @@ class Broker:
             return  # decided already; the card shows by whom
         digest = data.get("digest")
         if digest and digest != ask.digest:
-            return  # the person saw something else than what waits here
+            return  # the person saw something else than what is pending
         by = "control" if route == "control" else "card"
         if not isinstance(ask.request, PermissionRequest):
             self._on_answer(ask, data, by)
@@ -347,7 +347,7 @@ class Broker:
         patterns: list[str] | None = None,
         by: str = "",
     ) -> bool:
-        """Answer an ask. Any thread may call it; False if it is decided already.
+        """Reply to a permission request. Any thread may call it; False if it is decided already.
 
         Raises:
             ValueError: the reply is not one of the three.
@@ -367,5 +367,5 @@ class Broker:
         return self._workspace.questions.reject(ask_id, by=by, error=error)
 
     def refuse(self, ask_id: str, error: ToolError, *, by: str) -> bool:
-        """Refuse an ask with an error of one's own. Any thread may call it; False if it is decided already."""
+        """Deny a request with an error of one's own. Any thread may call it; False if it is decided already."""
         return self._workspace.permissions.reply(ask_id, "reject", by=by, error=error)

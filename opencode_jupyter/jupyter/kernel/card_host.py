@@ -74,9 +74,9 @@ class CardHost:
         shows_cards = link.kernel is not None and self._settings.cards and self.is_card_attended(card)
         card.can_live = shows_cards and _has_widgets()
         in_console = accepts_input and has_no_cell(link.kernel)
-        if in_console and not self.broker.heard_ever and link.kernel_id.isdigit():
+        if in_console and not self.broker.has_page and link.kernel_id.isdigit():
             card.can_live = False  # a console's own kernel, which it names by its process: it draws no widgets
-        card.is_unseen = lambda: in_console and not self.broker.heard_ever
+        card.is_unseen = lambda: in_console and not self.broker.has_page
         self.broker.attach(card)
 
     def detach(self, card: LiveDisplay) -> None:
@@ -158,7 +158,7 @@ class CardHost:
             accepts_input: whether the client that runs the cell does; left out, the one that runs a cell now.
         """
         accepts_input = self._link.accepts_input if accepts_input is None else accepts_input
-        return accepts_input or self.broker.heard_ever or bool(self._link.kernel_id)
+        return accepts_input or self.broker.has_page or bool(self._link.kernel_id)
 
     def is_card_attended(self, card: LiveDisplay) -> bool:
         """Whether a person may be present where a card's cell was run."""

@@ -80,7 +80,7 @@ def _routes(notebook: Notebook) -> Check:
     attended = notebook.is_attended()
     way = "cards and the side panel" if attended else f"the policy ({notebook.settings.on_ask})"
     yield "prompt", f"cells take no input here: approvals are answered by {way}", ""
-    if notebook.broker.heard_ever:  # a page is open, and yet its cells take no input
+    if notebook.broker.has_page:  # a page is open, and yet its cells take no input
         package = notebook.panel.cell_server
         release = _installed(package or CELL_SERVER)  # the server may have an environment of its own
         server = f"{package or CELL_SERVER} {release}".strip() if package or release else f"probably {CELL_SERVER}"
@@ -97,7 +97,7 @@ def _cards(notebook: Notebook) -> Check:
     seconds = notebook.broker.last_hello
     if seconds is not None:
         yield "live cards", f"seen by a front end {seconds * 1000:.0f} ms after display", ""
-    elif notebook.broker.unheard:
+    elif notebook.broker.silent_cards:
         yield "live cards", "displayed, and no front end has answered", "approvals go to the prompt; is this a console?"
     else:
         yield "live cards", f"anywidget {_installed('anywidget')}; none was needed yet", ""

@@ -1,8 +1,9 @@
-"""Completion and help for lines that are being typed, on the control channel: a busy kernel hears it there.
+"""Completion and help for lines that are being typed, on the control channel, which a busy kernel reads too.
 
-IPython's completer is asked on the shell channel, which waits until the running cell is over. A page with our extension
-asks here instead. The control channel's thread also carries answers to asks and interrupts, so nothing may hold it up:
-each question is worked out on a thread of its own, which is given up on (not ended) after `LIMIT`. Requests, replies:
+IPython's completer is queried on the shell channel, which waits until the running cell has ended. A page with our
+extension sends its requests here instead. The control channel's thread also handles approvals and interrupts, so
+nothing may block it: each request is worked out on a thread of its own, which is abandoned (not ended) after `LIMIT`.
+Requests, replies:
 
 - ``{"kind": "complete", "code", "cursor_pos"}`` → ``{"matches": [{"text", "type", "help"?}], "start", "end"}``;
 - ``{"kind": "help", "code", "cursor_pos"}`` → ``{"found": true, "start", "end", ...}`` (`completion.explain`).
@@ -45,15 +46,13 @@ class Editing:
         """The kinds of request, and what answers them."""
         return {"complete": self.complete, "help": self.help}
 
-    def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
         """What may stand at a place in a cell."""
-        code, position = _place(asked)
-        return self._within(LIMIT, lambda: self._complete(code, position))
+        return self._answer(request, self._complete)
 
-    def help(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def help(self, request: dict[str, Any]) -> dict[str, Any]:
         """What the word at a place in a cell means."""
-        code, position = _place(asked)
-        return self._within(LIMIT, lambda: self._help(code, position))
+        return self._answer(request, self._help)
 
     def _complete(self, code: str, position: int) -> dict[str, Any]:
         from .completion import complete
@@ -66,11 +65,11 @@ class Editing:
         hidden = shell.user_ns_hidden
         # a copy in one step: the cell that runs may be changing it
         own = {name: value for name, value in dict(shell.user_ns).items() if hidden.get(name, hidden) is not value}
-        found = complete(self._notebook, own, code, number, line, follow=False)
-        fragment = found.get("matched_fragment", "")
+        result = complete(self._notebook, own, code, number, line, follow=False)
+        fragment = result.get("matched_fragment", "")
         before = line.removesuffix(fragment)
         registry = self._notebook.workspace.registry
-        matches: list[dict[str, Any]] = [{"text": one.text, "type": one.type} for one in found["completions"]]
+        matches: list[dict[str, Any]] = [{"text": choice.text, "type": choice.type} for choice in result["completions"]]
         for match in matches[:EXPLAINED]:
             match.update(explain_match(registry, before, match["text"], match["type"]))
         return {"matches": matches, "start": position - len(fragment), "end": position}
@@ -80,15 +79,18 @@ class Editing:
 
         return explain(self._notebook.workspace.registry, code, position)
 
-    def _within(self, seconds: float, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What `work` gives, or that it is late; what it raises is logged, and nothing is offered."""
+    def _answer(self, request: dict[str, Any], work: Callable[[str, int], dict[str, Any]]) -> dict[str, Any]:
+        """What `work` returns, or that it is late; what it raises is logged, and nothing is offered."""
+        code, position = request.get("code"), request.get("cursor_pos")
+        code = code if isinstance(code, str) else ""
+        position = position if isinstance(position, int) and 0 <= position <= len(code) else len(code)
         if not self._free.acquire(blocking=False):
             return {"late": True}
         future: Future[dict[str, Any]] = Future()
 
         def run() -> None:
             try:
-                future.set_result(work())
+                future.set_result(work(code, position))
             except Exception:
                 log.debug("a line that is being typed could not be completed", exc_info=True)
                 future.set_result({"failed": True})
@@ -97,7 +99,7 @@ class Editing:
 
         threading.Thread(target=run, name="opencode-editing", daemon=True).start()
         try:
-            return future.result(seconds)
+            return future.result(LIMIT)
         except TimeoutError:
             return {"late": True}
 
@@ -106,10 +108,3 @@ def line_at(code: str, position: int) -> tuple[str, int]:
     """The line that a place is on, up to it, and the line's number from 0."""
     before = code[:position]
     return before.rpartition("\n")[2], before.count("\n")
-
-
-def _place(asked: dict[str, Any]) -> tuple[str, int]:
-    code, position = asked.get("code"), asked.get("cursor_pos")
-    code = code if isinstance(code, str) else ""
-    inside = isinstance(position, int) and 0 <= position <= len(code)
-    return code, position if inside and isinstance(position, int) else len(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -18,6 +19,7 @@ from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
 from .commands import MCP
 from .help import summary
+from .option_reader import positive_seconds
 
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec
@@ -229,7 +231,7 @@ def _remove(line: McpLine) -> Message:
     path = Path(spec.source)
     if not path.is_absolute() or path.suffix not in (".json", ".jsonc") or path.parent.name == ".vscode":
         raise ToolError(f"{name} comes from {source}, which is not rewritten; remove it there by hand.")
-    if not line.notebook.on_engine(_take_out, line, name, path):
+    if not line.notebook.on_engine(_remove_saved, line, name, path):
         raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
     left = line.servers.specs().get(name)
     more = f" {_file_name(line.workspace, left.source)} still defines it." if left is not None else ""
@@ -276,7 +278,7 @@ def _entry(line: McpLine) -> tuple[str, dict[str, Any]]:
         _none(line, "--env is for a server that is a command; a URL takes --header", variables)
         entry = {"type": "sse" if sse else "remote", "url": url, **({"headers": headers} if headers else {})}
     if timeout is not None:
-        entry["timeout"] = _milliseconds(timeout)
+        entry["timeout"] = max(1, round(positive_seconds("--timeout", timeout) * 1000))
     return name, entry
 
 
@@ -309,34 +311,21 @@ def _pairs(line: McpLine, option: str) -> dict[str, str]:
     return pairs
 
 
-def _milliseconds(text: str) -> int:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
-        raise InvalidArgumentsError(f"--timeout needs a number of seconds above 0, not {text}.")
-    return max(1, round(seconds * 1000))
-
-
 def _none(line: McpLine, why: str, value: Any) -> None:
     if value:
         raise InvalidArgumentsError(f"{why}. {line.usage}")
 
 
-def _filled(value: Any) -> Any:
-    """What a file's reader does: ``{env:NAME}`` filled in."""
-    if isinstance(value, str):
-        return _ENV.sub(_variable, value)
-    if isinstance(value, list):
-        return [_filled(item) for item in value]
-    return {key: _filled(item) for key, item in value.items()} if isinstance(value, dict) else value
+def _filled(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry with the values of ``{env:NAME}``, as a file's reader fills them in."""
 
+    def variable(match: re.Match[str]) -> str:
+        if match[1] not in os.environ:
+            raise InvalidArgumentsError(f"The variable {match[1]} of {match[0]} is not set in this kernel.")
+        return json.dumps(os.environ[match[1]])[1:-1]
 
-def _variable(match: re.Match[str]) -> str:
-    if match[1] not in os.environ:
-        raise InvalidArgumentsError(f"The variable {match[1]} of {match[0]} is not set in this kernel.")
-    return os.environ[match[1]]
+    filled: dict[str, Any] = json.loads(_ENV.sub(variable, json.dumps(entry)))
+    return filled
 
 
 def _files(line: McpLine) -> ConfigFiles:
@@ -354,7 +343,7 @@ def _save(line: McpLine, name: str, entry: dict[str, Any], place: Place) -> Path
     return path
 
 
-def _take_out(line: McpLine, name: str, path: Path) -> bool:
+def _remove_saved(line: McpLine, name: str, path: Path) -> bool:
     is_removed = _files(line).remove_server(name, path)
     if is_removed:
         line.workspace.reload_config()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 from ...core.audit import audit_log
@@ -20,6 +21,7 @@ from .command_line import as_typed
 from .commands import PERMISSIONS
 from .help import rule_now
 from .history import local_time, moment
+from .option_reader import whole_number
 from .rule_changes import (
     add_rules,
     describe_rule,
@@ -148,7 +150,7 @@ def _revoked(line: PermissionLine) -> Confirmation:
     own = own_rules(workspace)
     first = rest[0].text
     if first.isascii() and first.isdigit():
-        numbers = [int(word.text) for word in _all_numbers(rest)]
+        numbers = [whole_number("%permissions revoke", word.text) for word in rest]
         chosen = [_by_number(workspace, number, agent) for number in numbers]
     else:
         numbers = []
@@ -158,21 +160,10 @@ def _revoked(line: PermissionLine) -> Confirmation:
         if not chosen:
             what = " ".join(w.text for w in rest)
             raise ToolError(f"No rule of this session is about {what}. {_revocable(own)}")
-    gone: dict[tuple[Rule, str, str], str] = {}
-    notes: list[str] = []
-    try:
-        for place, rule in enumerate(chosen):
-            place_of = rule, rule.source, rule.source_name
-            if place_of in gone:
-                continue
-            note = revoke_rule(workspace, rule, own, numbers[place] if numbers else 0, agent)
-            notes += [note] if note else []
-            gone[place_of] = rule.origin
-    except ToolError as error:
-        done = f" Revoked before that: {'; '.join(describe_rule(r) for r, *_ in gone)}." if gone else ""
-        raise ToolError(f"{error}{done}") from None
-    rows = [{**rule.to_wire(), "origin": origin} for (rule, *_), origin in gone.items()]
-    return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=notes)
+    unique = {(rule, rule.source, rule.source_name): number for rule, number in zip_longest(chosen, numbers)}
+    notes = [revoke_rule(workspace, rule, own, number or 0, agent) for (rule, *_), number in unique.items()]
+    rows = [{**rule.to_wire(), "origin": rule.origin} for rule, *_ in unique]
+    return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=[note for note in notes if note])
 
 
 def _history(line: PermissionLine) -> Table:
@@ -230,7 +221,8 @@ def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False
 
 
 def _mode(line: PermissionLine) -> Message:
-    session = _session_option(line)
+    session_name = line.option("--session")
+    session = None if session_name is None else line.named_session(session_name)
     name = " ".join(map(as_typed, line.rest))
     message: Message = line.notebook.on_engine(show_mode, line.workspace, name, session)
     return message
@@ -246,19 +238,6 @@ def show_mode(workspace: Workspace, name: str = "", session: Session | None = No
     before = set_mode(workspace, session, name)
     text = f"Mode{where} {name}: {MODES[name].said}." + (f" (It was {before}.)" if before != name else "")
     return Warned(text) if name == BYPASS else Message(text)
-
-
-def _session_option(line: PermissionLine) -> Session | None:
-    """The session that ``--session NAME`` names, as `%sessions` takes names."""
-    usage = "--session needs a session: its number or title in %sessions, or its id."
-    try:
-        name = line.option("--session")
-    except InvalidArgumentsError:
-        raise InvalidArgumentsError(usage) from None
-    if name is None:
-        return None
-    known = next((session for session in line.workspace.sessions.list() if session.id == name), None)
-    return known or line.named_session(name)
 
 
 def _test(line: PermissionLine) -> Table:
@@ -301,13 +280,6 @@ def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]
             end = rest[place].start if place else len(line)
             return rest[1:] if place == 0 else rest[:-1], line[:end], True
     return rest, line, False
-
-
-def _all_numbers(rest: list[Word]) -> list[Word]:
-    for word in rest:
-        if not (word.text.isascii() and word.text.isdigit()):
-            raise InvalidArgumentsError(f"%permissions revoke takes numbers here, not {word.text}.")
-    return rest
 
 
 def _by_number(workspace: Workspace, number: int, agent: str | None) -> Rule:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError, ToolError
 from ..cards.labels import project_folder
 from ..cards.wording import size
-from ..tables import Confirmation, Table
+from ..tables import Confirmation, Table, WrappedTable
 from .command_line import CommandLine
 from .commands import TOOLS
 from .help import tool_list
@@ -81,7 +81,7 @@ def _doctor(line: CommandLine) -> Table:
     from .doctor import examine
 
     prepare_all(line.notebook)
-    return Table(examine(line.notebook), ("check", "result", "advice"), whole=True)
+    return WrappedTable(examine(line.notebook), ("check", "result", "advice"))
 
 
 def _reload(line: CommandLine) -> Table:

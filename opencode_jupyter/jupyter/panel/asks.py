@@ -27,7 +27,7 @@ def pending(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
 def _pending(panel: Panel) -> dict[str, Any]:
     waiting = panel.notebook.broker.pending()
     for ask in waiting:
-        ask.told = True
+        ask.is_in_panel = True
     return {"asks": [_one(panel, ask, (place, len(waiting))) for place, ask in enumerate(waiting, 1)]}
 
 
