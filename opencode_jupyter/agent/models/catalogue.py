@@ -6,7 +6,6 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..model import Cost, ModelInfo
 
@@ -77,8 +76,3 @@ def models(provider: str) -> list[str]:
 def providers_of(model: str) -> list[str]:
     """The providers that have a model of this name."""
     return [provider for provider in table() if row(provider, model) is not None]
-
-
-def number(value: Any) -> int:
-    """A configuration's number of tokens; 0 for what is none."""
-    return int(value) if isinstance(value, int | float) and value > 0 else 0

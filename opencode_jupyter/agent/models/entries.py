@@ -11,6 +11,7 @@ from ..compaction.limits import LONGEST_ANSWER
 from ..errors import ModelError
 from ..model import Cost, ModelInfo
 from . import catalogue
+from .provider_adapter import count
 from .providers import BUILT_IN, SPOKEN
 from .settings import Format, ModelSettings, Provider
 
@@ -75,7 +76,7 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
     limit = entry.get("limit")
     most: int | None = None
     if isinstance(limit, Mapping):
-        context, output = catalogue.number(limit.get("context")), catalogue.number(limit.get("output"))
+        context, output = count(limit.get("context")), count(limit.get("output"))
         info = replace(info, context=context or info.context, output=output or info.output)
         most = _answer_limit(output, info.context) if output else None
     cost = entry.get("cost")

@@ -124,6 +124,13 @@ class RequestContext:
     near: Callable[[], Sequence[str]] = tuple
     local: bool = False
 
+    def error(
+        self, kind: Kind, text: str, *, status: int | None = None, retryable: bool | None = None, body: str = ""
+    ) -> ModelError:
+        """The error for what went wrong with the request; the text is put after the provider's name."""
+        message = f"{self.provider}: {text}"
+        return ModelError(message, kind, provider=self.provider, status=status, retryable=retryable, body=body)
+
 
 def response_error(context: RequestContext, status: int, headers: Mapping[str, str], body: bytes | str) -> ModelError:
     """The error for a response with a status other than 200."""
@@ -156,17 +163,16 @@ def web_page_error(context: RequestContext, status: int, text: str) -> ModelErro
     """The error for an answer that is a web page: from a proxy, a login page, or a wrong address."""
     title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
     quoted_title = f" ({html.unescape(title.group(1)).strip()[:100]})" if title else ""
-    text_start = f"{context.provider}: {context.url} answered with a web page{quoted_title}"
+    page = f"{context.url} answered with a web page{quoted_title}"
     shown = _redacted_body(context, text)
     if status in (401, 403, 407):
-        why = f"{text_start}, status {status}: a proxy or firewall is in the way"
-        return ModelError(why, "network", provider=context.provider, status=status, retryable=False, body=shown)
+        reason = f"{page}, status {status}: a proxy or firewall is in the way"
+        return context.error("network", reason, status=status, retryable=False, body=shown)
     if status >= 500 or status == 429:
         kind: Kind = "rate_limit" if status == 429 else "overloaded"
-        return ModelError(f"{text_start}, status {status}", kind, provider=context.provider, status=status, body=shown)
-    why = f"{text_start}. Is options.baseURL right (most end in /v1), or is a proxy in the way?"
-    kind = "not_found" if status == 404 else "protocol"
-    return ModelError(why, kind, provider=context.provider, status=status, body=shown)
+        return context.error(kind, f"{page}, status {status}", status=status, body=shown)
+    reason = f"{page}. Is options.baseURL right (most end in /v1), or is a proxy in the way?"
+    return context.error("not_found" if status == 404 else "protocol", reason, status=status, body=shown)
 
 
 def _model_error(

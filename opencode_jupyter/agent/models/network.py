@@ -21,50 +21,45 @@ def network_error(context: RequestContext, error: Exception, *, began: bool, htt
 
     `began` says that a part of the answer was there already; `httpx2` is the library, which is imported late.
     """
-    who, host = context.provider, context.url.split("/")[2] if context.url.count("/") >= 2 else context.url
+    host = context.url.split("/")[2] if context.url.count("/") >= 2 else context.url
     reason = redacted(str(error), context.secrets) or type(error).__name__
-    chain = list(_chain(error))
-
-    def is_(*kinds: type[BaseException]) -> bool:
-        return any(isinstance(cause, kinds) for cause in chain)
-
+    causes = list(_chain(error))
     if isinstance(error, LineTooLongError):
-        return ModelError(f"{who}: an event of the answer never ends", "protocol", provider=who)
+        return context.error("protocol", "an event of the answer never ends")
     if isinstance(error, httpx2.ConnectTimeout):
-        return ModelError(f"{who}: no connection to {host} in time", "timeout", provider=who)
+        return context.error("timeout", f"no connection to {host} in time")
     if isinstance(error, httpx2.TimeoutException):
-        words = f"{who}: nothing came from {host} for too long; options.timeout (ms) of the provider changes the limit"
-        return ModelError(words, "timeout", provider=who)
+        limit = "options.timeout (ms) of the provider changes the limit"
+        return context.error("timeout", f"nothing came from {host} for too long; {limit}")
     if isinstance(error, httpx2.ProxyError):
         login = "407" in reason
-        words = f"{who}: the proxy refused the request: {reason}"
-        return ModelError(words, "network", provider=who, status=407 if login else None, retryable=not login)
+        text = f"the proxy refused the request: {reason}"
+        return context.error("network", text, status=407 if login else None, retryable=not login)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
-        words = f"{who}: {context.url!r} is not an address; options.baseURL must start with https:// or http://"
-        return ModelError(words, "setup", provider=who)
+        text = f"{context.url!r} is not an address; options.baseURL must start with https:// or http://"
+        return context.error("setup", text)
     if isinstance(error, httpx2.LocalProtocolError):
-        words = f"{who}: the key or a header has characters in it that can't be sent (a line end?)"
-        return ModelError(words, "setup", provider=who)
-    if is_(ssl.SSLError) or "CERTIFICATE_VERIFY" in reason:
-        words = f"{who}: no secure connection to {host}: {reason}."
-        words += " Behind a proxy of your own, name its certificate in SSL_CERT_FILE"
-        return ModelError(words, "network", provider=who, retryable=False)
-    if is_(socket.gaierror) or "Name or service not known" in reason:
-        words = f"{who}: the name {host} can't be found. Is there a network, and is options.baseURL right?"
-        return ModelError(words, "network", provider=who)
+        return context.error("setup", "the key or a header has characters in it that can't be sent (a line end?)")
+    if any(isinstance(cause, ssl.SSLError) for cause in causes) or "CERTIFICATE_VERIFY" in reason:
+        text = f"no secure connection to {host}: {reason}."
+        text += " Behind a proxy of your own, name its certificate in SSL_CERT_FILE"
+        return context.error("network", text, retryable=False)
+    if any(isinstance(cause, socket.gaierror) for cause in causes) or "Name or service not known" in reason:
+        text = f"the name {host} can't be found. Is there a network, and is options.baseURL right?"
+        return context.error("network", text)
     if isinstance(error, httpx2.ConnectError):
         proxy = _proxy(context.url)
         if proxy:
-            words = f"{who}: no connection to {host} through the proxy {proxy}: {reason}. Is it running? It is named in"
-            words += f" HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY={host.split(':')[0]} goes without"
-            return ModelError(words, "network", provider=who)
+            text = f"no connection to {host} through the proxy {proxy}: {reason}. Is it running? It is named in"
+            text += f" HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY={host.split(':')[0]} goes without"
+            return context.error("network", text)
         hint = " Is its server running?" if context.local else " Is there a network?"
-        return ModelError(f"{who}: no connection to {host}: {reason}.{hint}", "network", provider=who)
+        return context.error("network", f"no connection to {host}: {reason}.{hint}")
     if isinstance(error, httpx2.DecodingError):
-        return ModelError(f"{who}: the answer cannot be decompressed: {reason}", "protocol", provider=who)
+        return context.error("protocol", f"the answer cannot be decompressed: {reason}")
     if began:
-        return ModelError(f"{who}: the answer was cut off: {reason}", "cut", provider=who)
-    return ModelError(f"{who}: the connection to {host} broke: {reason}", "network", provider=who)
+        return context.error("cut", f"the answer was cut off: {reason}")
+    return context.error("network", f"the connection to {host} broke: {reason}")
 
 
 def _proxy(url: str) -> str:

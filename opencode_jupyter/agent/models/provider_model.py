@@ -106,10 +106,9 @@ class ProviderModel:
         try:
             body = self._wire.body(request)
         except (TypeError, ValueError) as error:
-            words = (
-                f"{provider.id}: the request can't be written as JSON ({error}); look at the configuration's options"
-            )
-            raise ModelError(redacted(words, context.secrets), "setup", provider=provider.id) from None
+            reason = redacted(str(error), context.secrets)
+            text = f"the request can't be written as JSON ({reason}); look at the configuration's options"
+            raise context.error("setup", text) from None
         names = [tool.name for tool in request.tools]
         known = {wire_name(name) for name in names}
         parts = PartAssembler(known, original_names(names), lambda: set(call_ids(request.turns)))
@@ -133,17 +132,17 @@ class ProviderModel:
             words = f"{provider.id} refused the request because of what is in it: {error}"
             raise ModelError(words, "refused", provider=provider.id, status=200) from None
         except BadCallError as error:
-            words = f"{provider.id}: the model wrote a call that can't be read: {error}"
-            raise ModelError(words, "protocol", provider=provider.id, status=200, retryable=True) from None
+            text = f"the model wrote a call that can't be read: {error}"
+            raise context.error("protocol", text, status=200, retryable=True) from None
         except Exception as error:
             library = self._connection.library
             if isinstance(
                 error, library.HTTPError | library.InvalidURL | library.StreamError | OSError | sse.LineTooLongError
             ):
                 raise network.network_error(context, error, began=began, httpx2=library) from None
-            words = f"{provider.id}: the answer is not in its provider's form ({type(error).__name__}: {error})"
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
-            raise ModelError(redacted(words, context.secrets), "protocol", provider=provider.id) from None
+            reason = redacted(f"{type(error).__name__}: {error}", context.secrets)
+            raise context.error("protocol", f"the answer is not in its provider's form ({reason})") from None
         for event in parts.take():
             yield event
         yield reader.finish()
@@ -153,9 +152,9 @@ class ProviderModel:
         try:
             await self._connection.open()
         except (ImportError, ValueError, OSError) as error:
-            words = f"{context.provider}: cannot create an HTTP client: {redacted(str(error), context.secrets)}"
             advice = "Look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
-            raise ModelError(f"{words}. {advice}.", "setup", provider=context.provider) from None
+            reason = redacted(str(error), context.secrets)
+            raise context.error("setup", f"cannot create an HTTP client: {reason}. {advice}.") from None
 
 
 def no_key(context: RequestContext) -> ModelError:
@@ -176,8 +175,8 @@ async def _check(response: httpx2.Response, context: RequestContext) -> None:
         return
     if 300 <= status < 400:
         location = redacted(response.headers.get("location", "nowhere"), context.secrets)
-        words = f"{context.provider}: {context.url} moved to {location}; put its new address into options.baseURL"
-        raise ModelError(words, "not_found", provider=context.provider, status=status)
+        text = f"{context.url} moved to {location}; put its new address into options.baseURL"
+        raise context.error("not_found", text, status=status)
     body = await _most(response.aiter_bytes(), 256 * 1024)
     raise failures.response_error(context, status, response.headers, body)
 
@@ -201,22 +200,18 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
     """An answer that is no stream, as JSON."""
     text = (await _most(response.aiter_bytes(), MOST_PLAIN)).decode("utf-8", "replace")
     if not text.strip():
-        raise ModelError(f"{context.provider}: the answer is empty", "cut", provider=context.provider, status=200)
+        raise context.error("cut", "the answer is empty", status=200)
     try:
         value = json.loads(text)
     except ValueError:
         if text.lstrip().startswith("<"):
             raise failures.web_page_error(context, 200, text) from None
         shown = redacted(text, context.secrets)[:GARBAGE]
-        raise ModelError(
-            f"{context.provider}: the answer is not JSON: {shown}", "protocol", provider=context.provider, status=200
-        ) from None
+        raise context.error("protocol", f"the answer is not JSON: {shown}", status=200) from None
     if isinstance(value, list) and value:
         value = value[-1]
     if not isinstance(value, dict):
-        raise ModelError(
-            f"{context.provider}: the answer is not an object", "protocol", provider=context.provider, status=200
-        )
+        raise context.error("protocol", "the answer is not an object", status=200)
     if value.get("error"):
         raise failures.stream_error(context, value)
     return value
@@ -249,8 +244,8 @@ async def _read(
     if reader.closed:
         await _drain(body)
     elif not reader.finished:
-        words = "the answer is empty" if first else "the answer broke off before its end"
-        raise ModelError(f"{context.provider}: {words}", "cut", provider=context.provider, status=200)
+        text = "the answer is empty" if first else "the answer broke off before its end"
+        raise context.error("cut", text, status=200)
     parts.end()
     for event in parts.take():
         yield event
@@ -263,18 +258,10 @@ def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
         text = redacted(data.decode("utf-8", "replace"), context.secrets)
         if text.lstrip().startswith("<"):
             raise failures.web_page_error(context, 200, text) from None
-        raise ModelError(
-            f"{context.provider}: a part of the answer cannot be read: {text[:GARBAGE]}",
-            "protocol",
-            provider=context.provider,
-            status=200,
-            retryable=True,
-            body=text[: failures.MOST_BODY],
-        ) from None
+        problem, body = f"a part of the answer cannot be read: {text[:GARBAGE]}", text[: failures.MOST_BODY]
+        raise context.error("protocol", problem, status=200, retryable=True, body=body) from None
     if not isinstance(value, dict):
-        raise ModelError(
-            f"{context.provider}: a part of the answer is not an object", "protocol", provider=context.provider
-        )
+        raise context.error("protocol", "a part of the answer is not an object")
     if value.get("error"):
         raise failures.stream_error(context, value)
     return value
