@@ -61,20 +61,19 @@ def restore_files(
     expected, torn = _expected(shadow, hide)
     expected |= previous
     kept: dict[str, str] = {}
-    for path in list(targets):
-        why = None
-        if current[path] == targets[path] and _is_recorded(shadow, path, current):
-            why = ""
-        elif not _is_recorded(shadow, path, current):
-            why = UNRECORDED
-        elif path in expected and current[path] != expected[path]:
-            why = SINCE
-        elif path in torn and path not in previous:
-            why = BETWEEN
-        if why == "" or (why is not None and (not force or why == UNRECORDED)):
+    for path, target in list(targets.items()):
+        reason = ""
+        if not _is_recorded(shadow, path, current):
+            reason = UNRECORDED
+        elif current[path] != target and not force:
+            if path in expected and current[path] != expected[path]:
+                reason = SINCE
+            elif path in torn and path not in previous:
+                reason = BETWEEN
+        if reason:
+            kept[str(shadow.worktree / path)] = reason
+        if reason or current[path] == target:
             del targets[path]
-            if why:
-                kept[str(shadow.worktree / path)] = why
     outside = [name for change in (*hide, *hidden) for name in change.files if _is_outside(shadow, name)]
     kept |= dict.fromkeys(outside, OUTSIDE)
     changed = files.write_entries(shadow, targets)

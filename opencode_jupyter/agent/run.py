@@ -50,6 +50,7 @@ class Run:
         reason: why it was told to stop; None if it was not.
         parent: the call of ``task`` that it works for.
         notes: what a person should know besides.
+        full_after: the id of the answer after which the window was almost full though a summary had just been made.
         over: set when it has ended.
         on_change: told of every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
             ``part`` (new, or whole), ``delta`` ((part, text): it grew), ``call`` (a new call; its own ``on_update``
@@ -76,6 +77,7 @@ class Run:
         self.error: BaseException | None = None
         self.reason: str | None = None
         self.notes: list[str] = []
+        self.full_after = ""
         self.answer: Answer | None = None
         self.on_change: Change | None = None
         self.over = asyncio.Event()

@@ -141,10 +141,11 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
     limit = usable(run.model.info, run.workspace.config.data)
     if not limit or sent <= limit:
         return False
-    note = f"{run.model.info.full} has almost no context left even after a summary: {sent:,} tokens of {limit:,}"
-    if note in run.notes:
+    if run.full_after == since[0].id:
         return False
-    run.notes.append(note)
+    run.full_after = since[0].id
+    model = run.model.info.full
+    run.notes.append(f"{model} has almost no context left even after a summary: {sent:,} tokens of {limit:,}")
     return True
 
 
