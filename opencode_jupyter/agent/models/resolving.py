@@ -14,11 +14,11 @@ from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
 from . import catalogue, entries, keys
-from .anthropic_body import AnthropicAdapter
+from .anthropic import AnthropicAdapter
 from .connection import ProviderConnection
-from .google_body import GoogleAdapter
+from .google import GoogleAdapter
 from .keys import Key
-from .openai_body import OpenAIAdapter
+from .openai import OpenAIAdapter
 from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
 from .providers import ALIASES, BUILT_IN, UNSUPPORTED, split_name
