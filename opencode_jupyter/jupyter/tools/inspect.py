@@ -16,7 +16,7 @@ from .describe import describe, size_of
 from .libraries import grid
 from .paths import resolve
 from .types_of import type_name
-from .values import HIDDEN, is_secret, short
+from .values import ROOM, short_or_hidden
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -100,8 +100,7 @@ def _one(shell: Any, path: str, rows: int) -> ToolResult:
 def _row(name: str, value: Any) -> dict[str, Any]:
     kind = type_name(type(value))
     try:
-        shown = HIDDEN if is_secret(name, value) else short(value)
-        return {"type": kind, "size": size_of(value), "value": shown}
+        return {"type": kind, "size": size_of(value), "value": short_or_hidden(name, value, ROOM)}
     except Exception as error:  # one odd object must not hide the others
         return {"type": kind, "size": "", "value": f"(can't be described: {type(error).__name__})"}
 

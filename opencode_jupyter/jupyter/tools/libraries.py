@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.value_tables import cell_texts
+from ...core.value_tables import grid as aligned
+from ..cards.wording import size
 from .types_of import is_library_type, module_of, type_name
 from .values import is_secret_column, short
 
@@ -60,9 +62,9 @@ def _describer(kind: type) -> Callable[[Any, Description, int], None] | None:
 
 
 def _array(value: Any, out: Description, rows: int) -> None:
-    out.say("shape", value.shape)
-    out.say("dtype", value.dtype)
-    out.say("memory", size_words(value.nbytes))
+    out.add("shape", value.shape)
+    out.add("dtype", value.dtype)
+    out.add("memory", size(value.nbytes))
     if value.base is not None:
         out.lines.append("it is a view of another array's memory")
     if value.ndim == 2 and 0 < value.shape[1] <= WIDTH and value.dtype.names is None:
@@ -72,7 +74,7 @@ def _array(value: Any, out: Description, rows: int) -> None:
     elif value.size:
         first = value.flat[: max(rows, 10)].tolist()
         more = ", …" if value.size > len(first) else ""
-        out.say("first values", ", ".join(short(v, CELL) for v in first) + more)
+        out.add("first values", ", ".join(short(v, CELL) for v in first) + more)
 
 
 # ---------------------------------------------------------------------- pandas
@@ -80,13 +82,13 @@ def _array(value: Any, out: Description, rows: int) -> None:
 
 def _frame(value: Any, out: Description, rows: int) -> None:
     count, width = value.shape
-    out.say("shape", f"{count:,} rows × {width:,} columns")
-    out.say("memory", size_words(int(value.memory_usage(index=True, deep=False).sum())) + " (objects not counted)")
-    out.say("index", _index_words(value.index))
+    out.add("shape", f"{count:,} rows × {width:,} columns")
+    out.add("memory", size(int(value.memory_usage(index=True, deep=False).sum())) + " (objects not counted)")
+    out.add("index", _index_words(value.index))
     labels = value.columns.tolist()
     dtypes = [_dtype(d) for d in value.dtypes.tolist()]
     out.records += [{"column": _label(c), "dtype": d} for c, d in zip(labels, dtypes, strict=True)]
-    said = len(out.lines)
+    beside = len(out.lines)
     if width:
         out.lines.append("columns:")
     out.lines += [f"  {_label(c)}: {d}" for c, d in zip(labels[:COLUMNS], dtypes, strict=False)]
@@ -99,17 +101,17 @@ def _frame(value: Any, out: Description, rows: int) -> None:
         head += [[index[r], *(column[r] for column in columns)] for r in range(len(index))]
         left = f", first {WIDTH} columns" if width > WIDTH else ""
         _table(out, head, value.shape, index=1, types=["", *dtypes[:WIDTH]])
-        out.printed = said if width <= WIDTH else out.printed
+        out.printed = beside if width <= WIDTH else out.printed
         out.lines += [f"first {len(index)} rows{left}:", *grid(head)]
 
 
 def _series(value: Any, out: Description, rows: int) -> None:
-    out.say("length", f"{len(value):,}")
-    out.say("dtype", _dtype(value.dtype))
+    out.add("length", f"{len(value):,}")
+    out.add("dtype", _dtype(value.dtype))
     if value.name is not None:
-        out.say("name", _label(value.name))
-    out.say("memory", size_words(int(value.memory_usage(index=True, deep=False))) + " (objects not counted)")
-    out.say("index", _index_words(value.index))
+        out.add("name", _label(value.name))
+    out.add("memory", size(int(value.memory_usage(index=True, deep=False))) + " (objects not counted)")
+    out.add("index", _index_words(value.index))
     head = value.iloc[: max(rows, 10)]
     index = [short(v, CELL) for v in head.index.tolist()]
     if index:
@@ -119,10 +121,10 @@ def _series(value: Any, out: Description, rows: int) -> None:
 
 
 def _index(value: Any, out: Description, rows: int) -> None:
-    out.say("index", _index_words(value))
-    out.say("memory", size_words(int(value.memory_usage(deep=False))))
+    out.add("index", _index_words(value))
+    out.add("memory", size(int(value.memory_usage(deep=False))))
     first = value[: max(rows, 10)].tolist()
-    out.say("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
+    out.add("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
 
 
 def _table(out: Description, rows: list[list[str]], shape: tuple[int, ...], **more: Any) -> None:
@@ -176,18 +178,6 @@ _KNOWN: list[tuple[str, str, Callable[[Any, Description, int], None]]] = [
 ]
 
 
-def size_words(count: float) -> str:
-    """Bytes in words."""
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if count < 1024 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError
-
-
 def grid(rows: list[list[str]]) -> list[str]:
-    """Rows of cells in columns of equal width."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    """Rows of cells as indented lines with columns of equal width."""
+    return [f"  {line}" for line in aligned(rows, [False] * len(rows[0]))] if rows else []

@@ -1,6 +1,6 @@
 """Values in a few words, without calling any code of their own.
 
-Only values of exactly known types are spelled out; a class of the user's, also one derived from a known type, may
+Only values of exactly known types are written out; a class of the user's, also one derived from a known type, may
 have a ``__repr__`` that does anything.
 """
 
@@ -24,7 +24,7 @@ from .types_of import among, is_library_type, module_of, mro, type_name
 ROOM = 80
 """Characters of a short value."""
 ITEMS = 10
-"""Items of a container that are spelled out."""
+"""Items of a container that are written out."""
 DEPTH = 3
 """Containers inside containers."""
 BITS = 4096
@@ -39,6 +39,12 @@ _BY_REPR = frozenset(
 )  # fmt: skip
 """Types whose own ``repr`` is Python's and short."""
 _ZONES = (type(None), datetime.timezone, zoneinfo.ZoneInfo)
+_PANDAS_SCALARS = (
+    ("pandas", "Timedelta"),
+    ("pandas", "Period"),
+    ("pandas._libs.missing", "NAType"),
+    ("pandas._libs.tslibs.nattype", "NaTType"),
+)
 _PAIRS: dict[type, str] = {dict: "", OrderedDict: "OrderedDict", defaultdict: "defaultdict"}
 _BRACKETS: dict[type, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}", deque: "[]"}
 _SECRET = re.compile(
@@ -62,8 +68,8 @@ def is_secret_column(label: Any) -> bool:
     return type(label) is str and _SECRET_COLUMN.search(label) is not None
 
 
-def spelled(value: Any) -> bool:
-    """Whether a value that is no text and no container is spelled out by `short`, not only named by its type."""
+def is_short(value: Any) -> bool:
+    """Whether a value that is no text and no container is written out by `short`, not only named by its type."""
     kind = type(value)
     return (
         kind is int
@@ -76,24 +82,29 @@ def spelled(value: Any) -> bool:
 
 def short(value: Any, room: int = ROOM) -> str:
     """A value in at most about `room` characters."""
-    text = _Speller(room).spell(value, DEPTH)
+    text = _Writer(room).write(value, DEPTH)
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
-class _Speller:
-    """Spells one value out, up to a number of characters."""
+def short_or_hidden(name: Any, value: Any, room: int) -> str:
+    """The same, unless the name that the value goes under looks like a secret's."""
+    return HIDDEN if is_secret(name, value) else short(value, room)
+
+
+class _Writer:
+    """Writes one value out, up to a number of characters."""
 
     def __init__(self, room: int) -> None:
         self._left = room
         self._inside: set[int] = set()
 
-    def spell(self, value: Any, depth: int) -> str:
+    def write(self, value: Any, depth: int) -> str:
         kind = type(value)
         if kind is int:
             text = repr(value) if value.bit_length() <= BITS else f"(an integer of {value.bit_length():,} bits)"
         elif among(kind, (str, bytes, bytearray)):
             text = self._text(value)
-        elif spelled(value) and not _is_numpy_scalar(kind) and not _is_pandas_scalar(value, kind):
+        elif is_short(value) and not _is_numpy_scalar(kind) and not _is_pandas_scalar(value, kind):
             text = repr(value)
         elif among(kind, _PAIRS) or among(kind, _BRACKETS):
             text = self._container(value, kind, depth)
@@ -116,33 +127,28 @@ class _Speller:
         self._inside.add(id(value))
         try:
             if among(kind, _PAIRS):
-                inner, head = self._pairs(value.items(), count, depth), _PAIRS[kind]
-                inner = "{" + inner + "}"
+                head, inner = _PAIRS[kind], "{" + self._items(value.items(), count, depth, paired=True) + "}"
             else:
-                inner, head = self._items(value, count, depth), "" if kind in (list, tuple, set) else name
                 brackets = _BRACKETS[kind]
-                inner = brackets[0] + inner + ("," if kind is tuple and count == 1 else "") + brackets[1]
+                comma = "," if kind is tuple and count == 1 else ""
+                head = "" if kind in (list, tuple, set) else name
+                inner = brackets[0] + self._items(value, count, depth) + comma + brackets[1]
         except RuntimeError:  # another thread changes it
             return f"{name} of {count} (changing)"
         finally:
             self._inside.discard(id(value))
         return f"{head}({inner})" if head else inner
 
-    def _items(self, items: Iterable[Any], count: int, depth: int) -> str:
+    def _items(self, items: Iterable[Any], count: int, depth: int, *, paired: bool = False) -> str:
         parts: list[str] = []
         for item in itertools.islice(items, ITEMS):
             if self._left <= 0:
                 break
-            parts.append(self.spell(item, depth - 1))
-        return ", ".join(parts) + (f", … {count - len(parts)} more" if len(parts) < count else "")
-
-    def _pairs(self, pairs: Iterable[tuple[Any, Any]], count: int, depth: int) -> str:
-        parts: list[str] = []
-        for key, item in itertools.islice(pairs, ITEMS):
-            if self._left <= 0:
-                break
-            shown = HIDDEN if is_secret(key, item) else self.spell(item, depth - 1)
-            parts.append(f"{self.spell(key, 1)}: {shown}")
+            if paired:
+                text = HIDDEN if is_secret(item[0], item[1]) else self.write(item[1], depth - 1)
+                parts.append(f"{self.write(item[0], 1)}: {text}")
+            else:
+                parts.append(self.write(item, depth - 1))
         return ", ".join(parts) + (f", … {count - len(parts)} more" if len(parts) < count else "")
 
 
@@ -165,14 +171,11 @@ def _other(value: Any, kind: type) -> str:
 
 
 def _is_pandas_scalar(value: Any, kind: type) -> bool:
-    """Whether it is one of pandas' own times, in a time zone whose code is known, or its word for nothing."""
+    """Whether it is one of pandas' own times, in a time zone whose code is known, or a missing value."""
     if is_library_type(kind, "pandas", "Timestamp"):
         zone = type(value.tzinfo)
         return among(zone, _ZONES) or module_of(zone).partition(".")[0] in ("pytz", "dateutil")
-    return any(is_library_type(kind, "pandas", one) for one in ("Timedelta", "Period")) or (
-        is_library_type(kind, "pandas._libs.missing", "NAType")
-        or is_library_type(kind, "pandas._libs.tslibs.nattype", "NaTType")
-    )
+    return any(is_library_type(kind, library, name) for library, name in _PANDAS_SCALARS)
 
 
 def _is_numpy_scalar(kind: type) -> bool:
