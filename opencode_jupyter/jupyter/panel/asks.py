@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .service import Panel
 
 
-def pending(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def pending(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """What waits, oldest first.
 
     Returns:
@@ -28,35 +28,35 @@ def _pending(panel: Panel) -> dict[str, Any]:
     waiting = panel.notebook.broker.pending()
     for ask in waiting:
         ask.is_in_panel = True
-    return {"asks": [_one(panel, ask, (place, len(waiting))) for place, ask in enumerate(waiting, 1)]}
+    return {"asks": [_request_json(panel, ask, (number, len(waiting))) for number, ask in enumerate(waiting, 1)]}
 
 
-def _one(panel: Panel, ask: Ask, position: tuple[int, int]) -> dict[str, Any]:
+def _request_json(panel: Panel, ask: Ask, position: tuple[int, int]) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     call = workspace.calls.get(ask.call_id)
     view = AskView(ask.request, ask.digest, position)
-    found: dict[str, Any] = {"id": ask.id, "callID": ask.call_id, "commID": ask.card.comm_id, "key": ask.card.key}
+    shown: dict[str, Any] = {"id": ask.id, "callID": ask.call_id, "commID": ask.card.comm_id, "key": ask.card.key}
     if call is not None:
-        found["card"] = card_part(call.part, Extras(asks=view, base=workspace.directory), live=True)
-        found["agent"] = getattr(ask.request, "agent", "")
-    return found
+        shown["card"] = card_part(call.part, Extras(asks=view, base=workspace.directory), live=True)
+        shown["agent"] = getattr(ask.request, "agent", "")
+    return shown
 
 
-def stop(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def stop(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Stop all that runs in this kernel: ``{"stopped": how many cards}``."""
     return {"stopped": panel.notebook.broker.stop()}
 
 
-def revise(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def revise(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Have a call ask anew with other arguments: ``id`` of the ask, its ``digest``, ``input``.
 
     Raises:
         ToolError: the arguments do not fit; the ask goes on waiting.
     """
-    arguments = asked.get("input")
+    arguments = request.get("input")
     if not isinstance(arguments, dict):
         raise ToolError("The arguments must be one JSON object")
-    if not panel.on_engine(_revise, panel, str(asked.get("id")), asked.get("digest"), arguments):
+    if not panel.on_engine(_revise, panel, str(request.get("id")), request.get("digest"), arguments):
         raise ToolError("This request has been answered already")
     return {}
 

@@ -15,14 +15,14 @@ MOST = 10_000
 """Most calls of one answer, the newest: some 3 MB."""
 
 
-def calls(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def calls(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """The calls and their sessions; ``since`` is what the last answer gave, 0 for all.
 
     Returns:
         ``calls`` (as `core.store.queries` has them; a wait that goes on has no end),
         ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
     """
-    since = asked.get("since")
+    since = request.get("since")
     # from now on: until somebody looks, calls must not cost what telling of them costs
     panel.watch("message.part.updated", "calls")
     answer: dict[str, Any] = panel.on_engine(_calls, panel, since if isinstance(since, int) else 0)
@@ -33,29 +33,29 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     if workspace.store is None:
         raise ToolError("This workspace keeps no history of calls (it was opened without a store).")
-    found = await workspace.store.own_calls(since, MOST)
+    log = await workspace.store.own_calls(since, MOST)
     waiting = _waiting(panel)
-    for call in found["calls"]:
+    for call in log["calls"]:
         part = call.pop("part", None)
         if part is not None:
             call["title"] = label_of_wire(part, workspace.directory, project_folder(workspace))
         call["waits"] += waiting.get(call["id"], [])
-    wanted = {call["session"] for call in found["calls"]}
+    session_ids = {call["session"] for call in log["calls"]}
     titles = {}
-    for session_id in wanted:
+    for session_id in session_ids:
         info = await workspace.store.session(session_id)
         titles[session_id] = {"title": (info or {}).get("title") or "", "parent": (info or {}).get("parentID")}
-    return {**found, "sessions": titles, "now": time.time_ns() // 1_000_000}
+    return {**log, "sessions": titles, "now": time.time_ns() // 1_000_000}
 
 
 def _waiting(panel: Panel) -> dict[str, list[tuple[int, None]]]:
     """Since when calls wait for a person now, by their parts' ids: waits without an end."""
-    found: dict[str, list[tuple[int, None]]] = {}
+    waits: dict[str, list[tuple[int, None]]] = {}
     for ask in panel.notebook.broker.pending():
         call = panel.notebook.workspace.calls.get(ask.call_id)
         if call is not None:
-            found.setdefault(call.part.id, []).append((ask.request.asked, None))
-    return found
+            waits.setdefault(call.part.id, []).append((ask.request.asked, None))
+    return waits
 
 
 HANDLERS = {"calls": calls}

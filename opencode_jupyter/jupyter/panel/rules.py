@@ -36,7 +36,7 @@ LONGEST = 10_000
 """Characters of a pattern or a command."""
 
 
-def rules(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def rules(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """The rules in the order in which they decide (the last that fits does); ``agent``, and ``by``: whose calls.
 
     Returns:
@@ -45,7 +45,7 @@ def rules(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
         ``mode``, ``modes`` (what each means), ``agent``, ``agents``, ``permissions``.
     """
     panel.watch("permission.replied", "rules")
-    answer: dict[str, Any] = panel.on_engine(_rules, panel, _agent(panel, asked), _by(asked))
+    answer: dict[str, Any] = panel.on_engine(_rules, panel, _agent(panel, request), _by(request))
     return answer
 
 
@@ -53,19 +53,19 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     own = own_rules(workspace)
     approvals = len(workspace.permissions.approved)
-    found = in_order(workspace, agent, by)
-    told = []
-    for n, rule in enumerate(found, 1):
+    ordered = in_order(workspace, agent, by)
+    shown = []
+    for n, rule in enumerate(ordered, 1):
         if of_mode(rule):
             kind = "mode"
         elif any(rule is one for one in own):
             kind = "session"
         else:
             kind = "project" if file_of(rule) is not None else ""
-        approval = n > len(found) - approvals
-        told.append({"n": n, **rule.to_wire(), "origin": rule.origin, "kind": kind, "approval": approval})
+        approval = n > len(ordered) - approvals
+        shown.append({"n": n, **rule.to_wire(), "origin": rule.origin, "kind": kind, "approval": approval})
     return {
-        "rules": told,
+        "rules": shown,
         "mode": mode_of(workspace),
         "modes": {name: one.said for name, one in MODES.items()},
         "agent": workspace.agent(agent).name,
@@ -74,7 +74,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     }
 
 
-def add(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def add(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Add a rule: ``permission``, ``pattern``, ``action``, ``project`` (whether in its configuration), ``agent``.
 
     Returns:
@@ -83,14 +83,14 @@ def add(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: it is none, or could not be saved; it says why.
     """
-    action = asked.get("action")
+    action = request.get("action")
     if action not in ACTIONS:
         raise InvalidArgumentsError(f"A rule is {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}.")
-    name, pattern = _text(asked, "permission"), _text(asked, "pattern") or "*"
+    name, pattern = _text(request, "permission"), _text(request, "pattern") or "*"
     if not name:
         raise InvalidArgumentsError("A rule needs a permission, such as bash or edit.")
     notes = panel.on_engine(
-        _add, panel, cast("Action", action), name, pattern, asked.get("project") is True, _agent(panel, asked)
+        _add, panel, cast("Action", action), name, pattern, request.get("project") is True, _agent(panel, request)
     )
     panel.changed("rules")
     return {"notes": notes}
@@ -111,7 +111,7 @@ def _add(panel: Panel, action: Action, name: str, pattern: str, project: bool, a
     return [one for one in (note, *notes) if one]
 
 
-def revoke(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def revoke(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Take the rule ``n`` back, which must be the one that ``rule`` shows (the list may have changed meanwhile).
 
     Returns:
@@ -120,18 +120,18 @@ def revoke(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: the rule is another one now, or can't be taken back here.
     """
-    number, shown = asked.get("n"), asked.get("rule")
+    number, shown = request.get("n"), request.get("rule")
     if not isinstance(number, int) or not isinstance(shown, dict):
         raise ToolError("Which rule?")
-    notes = panel.on_engine(_revoke, panel, number, shown, _agent(panel, asked), _by(asked))
+    notes = panel.on_engine(_revoke, panel, number, shown, _agent(panel, request), _by(request))
     panel.changed("rules")
     return {"notes": notes}
 
 
 def _revoke(panel: Panel, number: int, shown: dict[str, Any], agent: str | None, by: By) -> list[str]:
     workspace = panel.notebook.workspace
-    found = in_order(workspace, agent, by)
-    rule = found[number - 1] if 1 <= number <= len(found) else None
+    ordered = in_order(workspace, agent, by)
+    rule = ordered[number - 1] if 1 <= number <= len(ordered) else None
     if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: shown.get(key) for key in _SHOWN}:
         raise ToolError("The rules have changed meanwhile; look again.")
     if of_mode(rule):
@@ -144,13 +144,13 @@ def _revoke(panel: Panel, number: int, shown: dict[str, Any], agent: str | None,
 _SHOWN = ("permission", "pattern", "action", "origin")
 
 
-def mode(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def mode(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Put the ``mode`` into force for every session of this kernel: ``{"before"}``.
 
     Raises:
         ToolError: there is none of that name, or it is not allowed.
     """
-    name = _text(asked, "mode")
+    name = _text(request, "mode")
     before = panel.on_engine(_mode, panel, name)
     panel.changed("rules")
     return {"before": before}
@@ -170,7 +170,7 @@ def _mode(panel: Panel, name: str) -> str:
     return before
 
 
-def test(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """What would happen to ``text`` under ``name`` (a tool or a permission), done ``by`` a person or a model.
 
     Of a tool with a JSON object, and of one that takes a command or code, a call is made that asks and does nothing
@@ -183,10 +183,10 @@ def test(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: there is no such tool or permission, or no such call could be made.
     """
-    name, text = _text(asked, "name"), _text(asked, "text")
+    name, text = _text(request, "name"), _text(request, "text")
     if not name:
         raise InvalidArgumentsError("Name a tool or a permission, such as bash.")
-    agent, by = _agent(panel, asked), _by(asked)
+    agent, by = _agent(panel, request), _by(request)
     workspace = panel.notebook.workspace
     arguments = panel.within(_arguments, panel, name, text)
     if arguments is not None:
@@ -211,10 +211,10 @@ def _arguments(panel: Panel, name: str, text: str) -> dict[str, Any] | None:
         return None
     if text.lstrip().startswith("{"):
         try:
-            given = json.loads(text)
+            value = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InvalidArgumentsError(f"These arguments are not a JSON object: {error}") from None
-        return given if isinstance(given, dict) else None
+        return value if isinstance(value, dict) else None
     spec = spec_of(tool, registry)
     if not spec.raw or not text or spec.body is None:
         return None
@@ -242,20 +242,20 @@ def _verdict(rows: list[dict[str, Any]]) -> str:
     return "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
 
 
-def _agent(panel: Panel, asked: dict[str, Any]) -> str | None:
-    name = asked.get("agent")
+def _agent(panel: Panel, request: dict[str, Any]) -> str | None:
+    name = request.get("agent")
     if not isinstance(name, str) or not name:
         return None
     panel.notebook.workspace.agent(name)  # raises where there is none
     return name
 
 
-def _by(asked: dict[str, Any]) -> By:
-    return "model" if asked.get("by") == "model" else "user"
+def _by(request: dict[str, Any]) -> By:
+    return "model" if request.get("by") == "model" else "user"
 
 
-def _text(asked: dict[str, Any], key: str) -> str:
-    value = asked.get(key)
+def _text(request: dict[str, Any], key: str) -> str:
+    value = request.get(key)
     text = value.strip() if isinstance(value, str) else ""
     if len(text) > LONGEST:
         raise InvalidArgumentsError(f"That is too long: {len(text):,} characters; {LONGEST:,} are taken here.")

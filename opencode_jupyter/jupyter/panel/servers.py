@@ -45,7 +45,7 @@ class _Begun:
 _begun: weakref.WeakKeyDictionary[Panel, _Begun] = weakref.WeakKeyDictionary()
 
 
-def servers(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def servers(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """All servers.
 
     Returns:
@@ -56,62 +56,62 @@ def servers(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     """
     panel.watch("mcp.tools.changed", "servers")
     panel.watch("mcp.status.changed", "servers")
-    there = _servers(panel)
-    status = there.status()
-    return {"servers": [_one(panel, there, spec, status[name]) for name, spec in there.specs().items()]}
+    manager = _servers(panel)
+    status = manager.status()
+    return {"servers": [_server_json(panel, manager, spec, status[name]) for name, spec in manager.specs().items()]}
 
 
-def _one(panel: Panel, there: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
     from ..magics.mcp import COLOURS, describe_server  # here: it needs the notebook, which needs this package
 
     begun = _begun_of(panel)
-    told = describe_server(panel.notebook.workspace, there, spec, status)
-    told["note"] = _clean(spec, told["note"])
-    lines = there.logs(spec.name)[-LINES:]
-    told["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
-    told["busy"] = begun.busy.get(spec.name, "")
-    told["said"] = _clean(spec, begun.words.get(spec.name, ""))
-    told["signsIn"] = bool(spec.url) and spec.oauth is not False
+    shown = describe_server(panel.notebook.workspace, manager, spec, status)
+    shown["note"] = _clean(spec, shown["note"])
+    lines = manager.logs(spec.name)[-LINES:]
+    shown["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
+    shown["busy"] = begun.busy.get(spec.name, "")
+    shown["said"] = _clean(spec, begun.words.get(spec.name, ""))
+    shown["signsIn"] = bool(spec.url) and spec.oauth is not False
     login = _under_way(panel, spec.name)
-    told["login"] = _login(login) if login is not None else None
-    return told
+    shown["login"] = _login(login) if login is not None else None
+    return shown
 
 
-def connect(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def connect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to connect the server ``name``, anew if it is connected."""
-    there, spec = _named(panel, asked)
+    manager, spec = _find_server(panel, request)
 
     async def work() -> str:
-        status = await there.connect(spec.name)
+        status = await manager.connect(spec.name)
         return "" if status.state == "connected" else status.error
 
     return _begin(panel, spec.name, "connecting", work())
 
 
-def disconnect(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def disconnect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to end the server ``name``; it stays down until it is connected."""
-    there, spec = _named(panel, asked)
+    manager, spec = _find_server(panel, request)
 
     async def work() -> str:
-        await there.disconnect(spec.name)
+        await manager.disconnect(spec.name)
         return ""
 
     return _begin(panel, spec.name, "disconnecting", work())
 
 
-def sign_in(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin a login at the server ``name``; its address is told by `servers` when it is known, and it then connects.
 
     Raises:
         ToolError: the server is not trusted yet.
     """
-    there, spec = _named(panel, asked)
-    if not there.trusted(spec):
+    manager, spec = _find_server(panel, request)
+    if not manager.trusted(spec):
         raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
 
     async def work() -> str:
         async def then() -> Status:
-            return await there.connect(spec.name)
+            return await manager.connect(spec.name)
 
         login = await _logins(panel).begin(spec, then)
         if await login.known() and urlsplit(login.url).scheme not in SCHEMES:
@@ -123,23 +123,23 @@ def sign_in(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     return _begin(panel, spec.name, "signing in", work())
 
 
-def give_code(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Give the ``address`` that the browser ended at to the login of the server ``name``, where it can't come back.
 
     Raises:
         ToolError: no login is under way, or the address is none of this login.
     """
-    _, spec = _named(panel, asked)
+    _, spec = _find_server(panel, request)
     login = _under_way(panel, spec.name)
     if login is None:
         raise ToolError(f"No login at {spec.name} is under way; start one with Sign in.")
-    panel.on_engine(login.redirect.give, str(asked.get("address") or "").strip())
+    panel.on_engine(login.redirect.give, str(request.get("address") or "").strip())
     return {}
 
 
-def cancel(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Give up the login at the server ``name``."""
-    _, spec = _named(panel, asked)
+    _, spec = _find_server(panel, request)
 
     async def work() -> None:
         await _logins(panel).give_up(spec.name)
@@ -149,14 +149,14 @@ def cancel(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def sign_out(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def sign_out(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to forget the login at the server ``name``, and end the server if it is connected."""
-    there, spec = _named(panel, asked)
+    manager, spec = _find_server(panel, request)
 
     async def work() -> str:
         gone = await _logins(panel).forget(spec.name)
-        if gone and there.status()[spec.name].state == "connected":
-            await there.disconnect(spec.name)
+        if gone and manager.status()[spec.name].state == "connected":
+            await manager.disconnect(spec.name)
         if not gone:
             return f"No login at {spec.name} is stored."
         return f"The login at {spec.name} was removed here. If the service still lists it, revoke it there."
@@ -219,12 +219,12 @@ def _servers(panel: Panel) -> McpServers:
     return panel.notebook.workspace.service(McpServers)
 
 
-def _named(panel: Panel, asked: dict[str, Any]) -> tuple[McpServers, ServerSpec]:
-    there, name = _servers(panel), str(asked.get("name"))
-    spec = there.specs().get(name)
+def _find_server(panel: Panel, request: dict[str, Any]) -> tuple[McpServers, ServerSpec]:
+    manager, name = _servers(panel), str(request.get("name"))
+    spec = manager.specs().get(name)
     if spec is None:
         raise ToolError(f"There is no MCP server {name} (any more).")
-    return there, spec
+    return manager, spec
 
 
 def _begun_of(panel: Panel) -> _Begun:

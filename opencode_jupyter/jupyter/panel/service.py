@@ -67,7 +67,7 @@ class Panel:
         self.notebook = notebook
         self._publish = publish
         self._topics: set[str] = set()
-        self._told = False
+        self._scheduled = False
         self._unsubscribe: list[Callable[[], None]] = []
         self._watched: set[tuple[str, str]] = set()
         self.cell_server = ""
@@ -102,26 +102,26 @@ class Panel:
         self._topics.update(topics)
         loop = self.notebook.engine.loop
         if not URGENT.isdisjoint(topics):
-            call_soon(loop, self._tell)
-        elif not self._told:
-            self._told = True
-            call_soon(loop, loop.call_later, SOON, self._tell)
+            call_soon(loop, self._notify)
+        elif not self._scheduled:
+            self._scheduled = True
+            call_soon(loop, loop.call_later, SOON, self._notify)
 
-    def _tell(self) -> None:
-        self._told = False
+    def _notify(self) -> None:
+        self._scheduled = False
         topics, self._topics = sorted(self._topics), set()
         if topics:
             self._publish({"kind": KIND, "topics": topics})
 
     # ------------------------------------------------------------------ on the control channel's thread
 
-    def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def on_message(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a page. Never raises."""
-        handler = handlers().get(str(asked.get("what")))
+        handler = handlers().get(str(request.get("what")))
         if handler is None:
             return {"error": "This kernel has another version of opencode_jupyter than this page; restart the kernel."}
         try:
-            return self.notebook.workspace.masked(handler(self, asked))
+            return self.notebook.workspace.masked(handler(self, request))
         except ToolError as error:
             return {"error": full_text(error, for_person=True)}
         except ValueError as error:
@@ -129,7 +129,7 @@ class Panel:
         except TimeoutError:
             return {"error": "The kernel is too busy to answer; try again in a moment."}
         except Exception as error:  # the page must hear something
-            log.exception("a panel's request failed: %r", asked.get("what"))
+            log.exception("a panel's request failed: %r", request.get("what"))
             return {"error": f"{type(error).__name__}: {error}"}
 
     def on_engine(self, fn: Callable[..., Any], *args: Any, patience: float = PATIENCE) -> Any:

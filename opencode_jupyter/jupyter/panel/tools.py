@@ -29,7 +29,7 @@ BY: tuple[By, ...] = ("user", "model")
 _MAGIC = "%tool "
 
 
-def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def tools(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """All tools, and what a call of each would meet as the rules stand; ``agent``: whose rules.
 
     What is not loaded yet is loaded in the background, as for ``%tools``, and told when it is there.
@@ -42,39 +42,40 @@ def tools(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     panel.watch("tools.changed", "tools")
     _prepare(panel)
     workspace = panel.notebook.workspace
-    agent = asked.get("agent") or None
+    agent = request.get("agent") or None
     rules = {by: rules_in_force(workspace, agent, by) for by in BY}
-    found = []
+    entries = []
     for name in workspace.registry.names():
         tool = workspace.registry.get(name)
         if tool is not None and tool.group != "internal":
-            told: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
-            told["summary"] = summary(tool)[:WORDS]
+            entry: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
+            entry["summary"] = summary(tool)[:WORDS]
             for by in BY:
-                told[by] = _judged(panel, permission_of(name), rules[by])
-            found.append(told)
+                entry[by] = _decide(panel, permission_of(name), rules[by])
+            entries.append(entry)
     missing = [
-        {"name": one.id, "source": one.source, "reason": one.reason[:WORDS]} for one in workspace.registry.unavailable()
+        {"name": tool.id, "source": tool.source, "reason": tool.reason[:WORDS]}
+        for tool in workspace.registry.unavailable()
     ]
-    return {"tools": found, "missing": missing}
+    return {"tools": entries, "missing": missing}
 
 
-def tool(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def tool(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """One tool, by ``name``: ``fields`` (its parameters, as a form shows them) and ``description``.
 
     Raises:
         ToolError: there is none of that name, or it does not describe itself in time.
     """
-    found = _named(panel, asked)
-    spec = panel.within(spec_of, found, panel.notebook.workspace.registry)
+    chosen = _find_tool(panel, request)
+    spec = panel.within(spec_of, chosen, panel.notebook.workspace.registry)
     return {
-        "name": found.id,
+        "name": chosen.id,
         "fields": [_form_field(field) for field in spec.fields],
-        "description": (summary(found) if found.builtin else spec.bound.description)[:DESCRIPTION],
+        "description": (summary(chosen) if chosen.builtin else spec.bound.description)[:DESCRIPTION],
     }
 
 
-def check(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
+def check(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Whether ``source``, a ``%tool`` line or cell, makes the call of ``name`` with exactly the arguments ``input``.
 
     Returns:
@@ -84,12 +85,12 @@ def check(panel: Panel, asked: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: the line makes another call.
     """
-    found = _named(panel, asked)
-    given, source = asked.get("input"), asked.get("source")
-    if not isinstance(given, dict) or not isinstance(source, str):
+    chosen = _find_tool(panel, request)
+    arguments, source = request.get("input"), request.get("source")
+    if not isinstance(arguments, dict) or not isinstance(source, str):
         raise ToolError("The arguments must be one JSON object, and the line a text")
     try:
-        same = panel.within(_reads_back, panel, found, source, given)
+        same = panel.within(_reads_back, panel, chosen, source, arguments)
     except InvalidArgumentsError as error:
         return {"errors": _errors(error)}
     if not same:
@@ -111,7 +112,7 @@ def kind_of(tool: Tool) -> str:
     return "file" if source.endswith(".py") else "package"
 
 
-def _judged(panel: Panel, permission: str, rules: Sequence[Rule]) -> dict[str, str]:
+def _decide(panel: Panel, permission: str, rules: Sequence[Rule]) -> dict[str, str]:
     (rule,) = panel.notebook.workspace.permissions.check(permission, ["*"], rules)
     origin = f" ({rule.origin})" if rule.origin else ""
     return {"action": rule.action, "rule": f"{rule.permission} {rule.pattern}{origin}"}
@@ -122,7 +123,7 @@ def _prepare(panel: Panel) -> None:
     registry = panel.notebook.workspace.registry
 
     def known() -> tuple[Any, ...]:
-        return registry.names(), [(one.id, one.reason) for one in registry.unavailable()]
+        return registry.names(), [(tool.id, tool.reason) for tool in registry.unavailable()]
 
     def work() -> None:
         before = known()
@@ -131,41 +132,41 @@ def _prepare(panel: Panel) -> None:
     threading.Thread(target=work, name="opencode-panel", daemon=True).start()
 
 
-def _named(panel: Panel, asked: dict[str, Any]) -> Tool:
-    name = str(asked.get("name"))
+def _find_tool(panel: Panel, request: dict[str, Any]) -> Tool:
+    name = str(request.get("name"))
     registry = panel.notebook.workspace.registry
-    found = registry.get(name)
-    if found is None:
+    tool = registry.get(name)
+    if tool is None:
         raise UnknownToolError(name, registry.names(), registry.why_not(name))
-    return found
+    return tool
 
 
 def _form_field(field: Field) -> dict[str, Any]:
     """A parameter with the kind of box that it needs: one for JSON where no other fits."""
-    wanted = kinds(field.schema) - {"null"}
+    types = kinds(field.schema) - {"null"}
     options = [*field.schema.get("anyOf", ()), *field.schema.get("oneOf", ())]
     closed = all(choices(option) for option in options or [field.schema])
     kind = "json"
-    if closed and "array" not in wanted:
+    if closed and "array" not in types:
         kind = "choice"
-    elif wanted == {"string"}:
+    elif types == {"string"}:
         kind = "text"
-    elif wanted and wanted <= {"integer", "number"}:
+    elif types and types <= {"integer", "number"}:
         kind = "number"
-    elif wanted == {"array"} and kinds(field.schema.get("items") or {}) == {"string"}:
+    elif types == {"array"} and kinds(field.schema.get("items") or {}) == {"string"}:
         kind = "list"
     about = {"name": field.name, "kind": kind, "type": field.type, "required": field.required}
     more = {"description": field.description, "default": field.schema.get("default")}
     return {**about, **more, "choices": field.choices if kind == "choice" else []}
 
 
-def _reads_back(panel: Panel, tool: Tool, source: str, given: dict[str, Any]) -> bool:
+def _reads_back(panel: Panel, tool: Tool, source: str, arguments: dict[str, Any]) -> bool:
     registry = panel.notebook.workspace.registry
     spec = spec_of(tool, registry)
-    if spec.raw and "description" not in given and spec.find("description"):
-        spec.bound.validate({**given, "description": ""})
+    if spec.raw and "description" not in arguments and spec.find("description"):
+        spec.bound.validate({**arguments, "description": ""})
     else:
-        spec.bound.validate(given)
+        spec.bound.validate(arguments)
     cell = None
     line = source
     if source.startswith("%" + _MAGIC):
@@ -177,15 +178,15 @@ def _reads_back(panel: Panel, tool: Tool, source: str, given: dict[str, Any]) ->
         request = parse(line.removeprefix(_MAGIC), cell, registry, {})
     except ToolError:  # the arguments fit the tool, so it is the line that can't be read
         return False
-    if spec.raw and "description" not in given:
+    if spec.raw and "description" not in arguments:
         request.arguments.pop("description", None)
-    return request.tool == tool.id and not request.help and request.arguments == given
+    return request.tool == tool.id and not request.help and request.arguments == arguments
 
 
 def _errors(error: InvalidArgumentsError) -> list[dict[str, Any]]:
     cause: Any = error.cause
     if cause is not None and hasattr(cause, "errors"):  # pydantic's
-        return [{"path": [*one["loc"]], "message": str(one["msg"])} for one in cause.errors(include_url=False)]
+        return [{"path": [*issue["loc"]], "message": str(issue["msg"])} for issue in cause.errors(include_url=False)]
     path = getattr(cause, "absolute_path", None)  # jsonschema's
     return [{"path": list(path or ()), "message": str(getattr(cause, "message", error))}]
 

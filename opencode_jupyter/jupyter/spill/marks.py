@@ -69,7 +69,7 @@ def marks_in(lines: list[str], pattern: Pattern) -> list[list[int]]:
 
 def _marks(data: dict[str, Any]) -> list[list[int]]:
     row, raw = data["line_number"] - 1, data["lines"]["text"].encode()
-    spans = [(found["start"], found["end"]) for found in data["submatches"] if found["end"] > found["start"]]
+    spans = [(match["start"], match["end"]) for match in data["submatches"] if match["end"] > match["start"]]
     if raw.isascii():
         return [[row, start, end] for start, end in spans]
     return [[row, _units(raw[:start]), _units(raw[:end])] for start, end in spans]

