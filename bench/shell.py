@@ -7,7 +7,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from opencode_jupyter.tools.shell import analyse
+from opencode_jupyter.tools.shell.analysis import analyse
 
 from ._measure import Options, Row, best
 

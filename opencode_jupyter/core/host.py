@@ -32,7 +32,7 @@ from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
-from .store import Store
+from .store.store import Store
 from .suggestions import near_names, suggestion
 from .threads import call_soon, close_service, is_current, run_at_home, run_elsewhere, wait_interruptibly
 from .truncation import Truncation

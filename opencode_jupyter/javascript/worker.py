@@ -16,8 +16,8 @@ from .errors import WorkerEndedError
 from .runtime import Runtime
 
 if TYPE_CHECKING:
-    from ..runtime.sandbox import SandboxPolicy
-    from ..tools.process import Stdio
+    from ..runtime.sandbox.policy import SandboxPolicy
+    from ..tools.process.stdio import Stdio
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Worker:
         Raises:
             ToolError: it can't be started.
         """
-        from ..tools.process import converse
+        from ..tools.process.stdio import converse
 
         command = ["/bin/sh", "-c", _REDIRECT, *self.runtime.command(SCRIPT)]
         try:
@@ -191,7 +191,7 @@ def environment(directory: str, keep: Any) -> dict[str, str]:
         directory: the workspace's folder.
         keep: the config's ``experimental.shell_env_keep``: names with wildcards, or True.
     """
-    from ..tools.process import clean_environment
+    from ..tools.process.environment import clean_environment
 
     if not isinstance(keep, bool):
         keep = [keep] if isinstance(keep, str) else [name for name in keep or () if isinstance(name, str)]

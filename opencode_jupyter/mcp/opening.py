@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, LoggingMessageNotificationParams, ToolListChangedNotification
 
 from ..runtime.sandbox.service import Sandbox
-from ..tools.process import clean_environment
+from ..tools.process.environment import clean_environment
 from .connection import Connection, LiveClient
 from .elicitation import Callbacks
 from .errors import AuthError, McpError, auth_error, describe_error

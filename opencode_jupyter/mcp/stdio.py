@@ -18,13 +18,13 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
-from ..tools.process import converse
+from ..tools.process.stdio import converse
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream
 
-    from ..runtime.sandbox import SandboxPolicy
-    from ..tools.process import Stdio
+    from ..runtime.sandbox.policy import SandboxPolicy
+    from ..tools.process.stdio import Stdio
     from .connection import ServerLog
 
 MAX_MESSAGE = 16_000_000

@@ -27,7 +27,7 @@ def attach(workspace: ToolHost) -> None:
 
 
 def _script_loader(workspace: ToolHost) -> ToolFileLoader:
-    from ..javascript import JavaScriptTools
+    from ..javascript.service import JavaScriptTools
 
     return workspace.service(JavaScriptTools)
 

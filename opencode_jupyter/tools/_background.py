@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from .process import Child, Exit
-from .process.child import Handle
+from .process.child import Child, Exit, Handle
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

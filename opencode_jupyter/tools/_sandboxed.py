@@ -7,10 +7,10 @@ from pathlib import Path
 from ..core.context import ToolContext
 from ..core.errors import PermissionCorrectedError, PermissionRejectedError
 from ..core.permission.request import SANDBOX
-from ..runtime.sandbox import SandboxPolicy
+from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup import StartupFiles
-from .shell import ShellAsks
+from .shell.findings import ShellAsks
 
 SHOWN = 8
 """Start-up files that are named to a person."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.context import ToolContext
-from .process import clean_environment
+from .process.environment import clean_environment
 
 _NOT_POSIX = ("fish", "nu")
 

@@ -11,12 +11,13 @@ from typing import Any
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.permission import Rule
-from ..core.permission.rules import STRICT
+from ..core.permission.rules import NOT_ANALYSED, STRICT
 from ..core.threads import run_in_thread
 from ..runtime.sandbox.service import Sandbox
 from . import _shell
 from ._secrets import ask_for_secrets
-from .shell import NOT_ANALYSED, Judged, ShellAsks, analyse, exactly
+from .shell.analysis import analyse
+from .shell.findings import Judged, ShellAsks, exactly
 
 
 async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:

@@ -20,7 +20,7 @@ from ..core.spill import Spill
 from ..core.truncation import cut_units
 from . import _background, _shell
 from .builtin import builtin
-from .process import Child, Exit, spawn
+from .process.child import Child, Exit, spawn
 
 if TYPE_CHECKING:
     from ._sandboxed import CommandSandbox

@@ -24,7 +24,8 @@ from ..core import atomic
 from ..core.flags import flag
 from ..runtime.sandbox.service import Sandbox
 from ._paths import find_program
-from .process import clean_environment, spawn
+from .process.child import spawn
+from .process.environment import clean_environment
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

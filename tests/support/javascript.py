@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from opencode_jupyter.javascript import JavaScriptTools
+from opencode_jupyter.javascript.service import JavaScriptTools
 from opencode_jupyter.workspace import Workspace
 
 HEAD = 'import { tool } from "@opencode-ai/plugin"\nconst z = tool.schema\n'

@@ -31,7 +31,7 @@ CHILD = """
 import os, sys, time
 from pathlib import Path
 from opencode_jupyter.core.state import *
-from opencode_jupyter.core.store import Store
+from opencode_jupyter.core.store.store import Store
 def part(n, session, state):
     return ToolPart(f"prt_{session}_{n:06d}", session, "msg_x", f"call_{n}", "bash", state)
 """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.tools.shell import analyse
+from opencode_jupyter.tools.shell.analysis import analyse
 
 DATA = Path(__file__).parents[1] / "data"
 ESCAPED: dict[str, Any] = json.loads((DATA / "escaped_lines.json").read_text())

@@ -11,7 +11,7 @@ import pytest
 from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.core.permission import Rule, evaluate
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED, resolve_unanalysed
-from opencode_jupyter.tools.shell import analyse
+from opencode_jupyter.tools.shell.analysis import analyse
 
 DATA = Path(__file__).parents[1] / "data"
 HIDDEN: list[str] = [

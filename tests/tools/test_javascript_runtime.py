@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core.sources import ToolFileError, ToolFileLoader
-from opencode_jupyter.javascript import JavaScriptTools, runtime
+from opencode_jupyter.javascript import runtime
+from opencode_jupyter.javascript.service import JavaScriptTools
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles

@@ -14,8 +14,8 @@ import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.sources import ToolFileError
-from opencode_jupyter.javascript import JavaScriptError, service, worker
-from opencode_jupyter.javascript.errors import WorkerEndedError
+from opencode_jupyter.javascript import service, worker
+from opencode_jupyter.javascript.errors import JavaScriptError, WorkerEndedError
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles

@@ -14,9 +14,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.tools.process import Child, Exit, clean_environment, spawn
 from opencode_jupyter.tools.process import child as child_module
 from opencode_jupyter.tools.process._group import Group
+from opencode_jupyter.tools.process.child import Child, Exit, spawn
+from opencode_jupyter.tools.process.environment import clean_environment
 
 pytestmark = pytest.mark.anyio
 linux = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linux's; elsewhere process groups do this")
@@ -218,7 +219,7 @@ async def test_the_supervisor_program_is_started_again() -> None:
 
 KERNEL = """
 import asyncio, os, sys
-from opencode_jupyter.tools.process import spawn
+from opencode_jupyter.tools.process.child import spawn
 
 async def main():
     await spawn(["/bin/bash", "-c", sys.argv[1]], cwd="/", env=dict(os.environ), on_output=lambda data: None)

@@ -17,7 +17,8 @@ import pytest
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.runtime.sandbox import backend, bubblewrap
+from opencode_jupyter.runtime.sandbox import bubblewrap
+from opencode_jupyter.runtime.sandbox.confine import backend
 from opencode_jupyter.runtime.sandbox.landlock import abi
 from opencode_jupyter.runtime.sandbox.service import Sandbox
 from opencode_jupyter.workspace import Workspace

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.runtime.sandbox import backend
+from opencode_jupyter.runtime.sandbox.confine import backend
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles

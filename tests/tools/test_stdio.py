@@ -12,8 +12,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.tools.process import Stdio, converse, stdio
 from opencode_jupyter.tools.process import child as child_module
+from opencode_jupyter.tools.process import stdio
+from opencode_jupyter.tools.process.stdio import Stdio, converse
 
 pytestmark = pytest.mark.anyio
 

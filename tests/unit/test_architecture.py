@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Collection
+from graphlib import TopologicalSorter
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -40,6 +44,34 @@ def test_imports_go_down_only() -> None:
     program = str(Path(sys.executable).parent / "lint-imports")
     done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_modules_import_each_other_without_circles() -> None:
+    """Else a thread that imports one sees it half initialized while another thread imports the next."""
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    imports = {name: sorted(imports_of(name, path, paths)) for name, path in paths.items()}
+    order = TopologicalSorter(imports)
+    order.prepare()  # raises CycleError, which names the modules
+
+
+def imports_of(name: str, path: Path, known: Collection[str]) -> set[str]:
+    """The modules of the package that a module imports while it is imported itself."""
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    found: set[str] = set()
+    nodes: list[ast.AST] = [ast.parse(path.read_text())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            nodes += node.orelse
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            nodes += ast.iter_child_nodes(node)
+    return (found & set(known)) - {name}
 
 
 @pytest.mark.parametrize("target", [NAME, f"{NAME}.core.host", f"{NAME}.tools"])

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.tools.shell import NOT_ANALYSED, ShellAsks, analyse
+from opencode_jupyter.core.permission.rules import NOT_ANALYSED
+from opencode_jupyter.tools.shell.analysis import analyse
+from opencode_jupyter.tools.shell.findings import ShellAsks
 
 PROJECT = Path("/project")
 HOME = "/home/someone"

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core.state import Running
-from opencode_jupyter.core.store import Store
 from opencode_jupyter.core.store import database as schema
 from opencode_jupyter.core.store import store as store_module
+from opencode_jupyter.core.store.store import Store
 from tests.support.storing import completed, run_child, tool_part
 
 pytestmark = pytest.mark.anyio

@@ -120,7 +120,7 @@ def _search(notebook: Notebook) -> Check:
 
 def _sandbox(notebook: Notebook) -> Check:
     """What the operating system can hold commands with, and what would be better."""
-    from ...runtime.sandbox import describe
+    from ...runtime.sandbox.confine import describe
     from ...runtime.sandbox.service import Sandbox
 
     service = notebook.workspace.service(Sandbox)

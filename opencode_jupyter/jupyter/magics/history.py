@@ -11,7 +11,7 @@ from ..cards.labels import label_of_wire, project_folder
 from ..cards.wording import duration
 
 if TYPE_CHECKING:
-    from ...core.store import Store
+    from ...core.store.store import Store
     from ...workspace import Workspace
 
 _STATES: dict[str, str] = {

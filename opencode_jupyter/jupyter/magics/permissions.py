@@ -12,7 +12,8 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule, expand
 from ...core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from ...core.project_rules import file_of
-from ...runtime.sandbox import PROFILES, Profile, describe
+from ...runtime.sandbox.confine import describe
+from ...runtime.sandbox.policy import PROFILES, Profile
 from ...runtime.sandbox.service import Sandbox
 from ..cards.call_json import decision_json
 from ..cards.wording import decision_sentence

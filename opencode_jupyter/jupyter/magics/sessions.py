@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...agent.sessions import AgentSession
 from ...core.errors import InvalidArgumentsError, ToolError
-from ...core.store import Store
 from ...core.store.queries import DIRECT
+from ...core.store.store import Store
 from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS

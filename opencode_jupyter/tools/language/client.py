@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
-from ...runtime.sandbox import SandboxPolicy
-from ..process import Stdio, clean_environment, converse
+from ...runtime.sandbox.policy import SandboxPolicy
+from ..process.environment import clean_environment
+from ..process.stdio import Stdio, converse
 from . import servers
 from .documents import Documents, Tree
 from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError

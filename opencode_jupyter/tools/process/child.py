@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 
 import anyio
 
-from ...runtime.sandbox import Confined, SandboxPolicy, confine
+from ...runtime.sandbox.confine import Confined, confine
+from ...runtime.sandbox.policy import SandboxPolicy
 from . import _launcher
 
 IDLE = 0.1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
-from ...runtime.sandbox import SandboxPolicy
+from ...runtime.sandbox.policy import SandboxPolicy
 from .child import DRAIN, STOP, Exit, Handle, handle_of
 
 _CHUNK = 1 << 18
