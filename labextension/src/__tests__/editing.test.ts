@@ -5,7 +5,7 @@ import { pythonLanguage } from '@codemirror/lang-python';
 
 import { highlighting, patchLine } from '../editing/highlight';
 import { drawn, lines } from '../editing/hover';
-import { codePoints, indexOf, magicOf, words } from '../editing/line';
+import { magicOf, words } from '../editing/line';
 import { placeOf, takeOver, ToolCompleter } from '../editing/completer';
 import { bodyOf, tokens } from '../editing/tokens';
 import { setPreferences } from '../card/preferences';
@@ -20,11 +20,8 @@ test('other lines are not ours', () => {
   expect(placeOf('%to', 3)).toBeNull();
 });
 
-test('words and places', () => {
+test('words', () => {
   expect(words('%tool a "b c" d\\ e \'f', 5).map(({ text }) => text)).toEqual(['a', '"b c"', 'd\\ e', "'f"]);
-  const text = 'a📈b';
-  expect([0, 1, 3, 4].map(index => codePoints(text, index))).toEqual([0, 1, 2, 3]);
-  expect([0, 1, 2, 3].map(count => indexOf(text, count))).toEqual([0, 1, 3, 4]);
 });
 
 test('what a word means, in lines', () => {
@@ -62,7 +59,7 @@ describe('asking the kernel', () => {
       }
     }) as never;
   const ask = async (ours: ToolCompleter, text: string) =>
-    ours.fetch({ text, offset: codePoints(text, text.length), mimeType: '' } as never, context(text));
+    ours.fetch({ text, offset: [...text].length, mimeType: '' } as never, context(text));
 
   test('what it offers, with what it means', async () => {
     const asked: unknown[] = [];

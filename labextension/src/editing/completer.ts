@@ -1,12 +1,13 @@
 /** JupyterLab's menu of completions on our lines. The kernel is asked on its control channel, which a busy one hears too. */
 
 import type { CompletionHandler, ICompletionContext, ICompletionProvider } from '@jupyterlab/completer';
+import { Text } from '@jupyterlab/coreutils';
 
 import { requestKernel } from '../kernel/requests';
 import type { KernelHub } from '../kernel/hub';
 import { preferences } from '../card/preferences';
 import { lines } from './hover';
-import { codePoints, indexOf, LONGEST, magicOf } from './line';
+import { LONGEST, magicOf } from './line';
 import type { Magic } from './line';
 import type { CompleteReply } from './token';
 
@@ -67,7 +68,7 @@ export class ToolCompleter implements ICompletionProvider {
   }
 
   async fetch({ text, offset }: CompletionHandler.IRequest, { session }: ICompletionContext): Promise<CompletionHandler.ICompletionItemsReply> {
-    const place = placeOf(text, indexOf(text, offset));
+    const place = placeOf(text, Text.charIndexToJsIndex(offset, text));
     const nothing = { start: offset, end: offset, items: [] };
     if (!place || !session?.kernel) {
       return nothing;
@@ -75,19 +76,20 @@ export class ToolCompleter implements ICompletionProvider {
     const { begin, first, until } = place;
     // the first line says what cell it is; the others are of no interest
     const code = first === null ? until : `${first}\n${until}`;
-    const request = { kind: 'complete' as const, code, cursor_pos: codePoints(code, code.length) };
+    const request = { kind: 'complete' as const, code, cursor_pos: [...code].length };
     let reply: CompleteReply = { late: true };
     for (let time = 0; reply.late && time < TIMES; time++) {
       reply = (await this.ask(session.kernel, request).catch(() => ({}))) as CompleteReply;
     }
-    const start = until.length - lengthOf(until, reply);
+    const characters = [...until];
+    const start = characters.slice(0, characters.length - (reply.end ?? 0) + (reply.start ?? 0)).join('').length;
     // the kernel repeats a word that it has nothing for
     const matches = (reply.matches ?? []).filter(match => match.type !== 'text' || match.text !== until.slice(start));
     if (!matches.length) {
       return nothing;
     }
     return {
-      start: codePoints(text, begin + start),
+      start: Text.jsIndexToCharIndex(begin + start, text),
       end: offset,
       items: matches.map(({ text: label, type, help }) => ({
         label,
@@ -97,16 +99,6 @@ export class ToolCompleter implements ICompletionProvider {
       }))
     };
   }
-}
-
-/** How many characters at the end of `until` the kernel's suggestions take the place of. */
-function lengthOf(until: string, { start = 0, end = 0 }: CompleteReply): number {
-  let length = 0;
-  for (let left = end - start; left > 0 && length < until.length; left--) {
-    const low = until.charCodeAt(until.length - length - 1);
-    length += low >= 0xdc00 && low <= 0xdfff ? 2 : 1;
-  }
-  return length;
 }
 
 /** What is needed of JupyterLab's manager of completions beyond its interface. */

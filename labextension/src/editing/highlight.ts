@@ -6,7 +6,7 @@
 
 import { Language, language, StreamLanguage } from '@codemirror/language';
 import { Prec, RangeSetBuilder, StateEffect, StateField } from '@codemirror/state';
-import type { EditorState, Extension, Text } from '@codemirror/state';
+import type { Extension, Text } from '@codemirror/state';
 import { Decoration, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, EditorView, ViewUpdate } from '@codemirror/view';
 
@@ -24,15 +24,16 @@ export interface Languages {
   load(wanted: { name?: string; file?: string }): Promise<Language | null>;
 }
 
-/** What a cell is; `key` names its language. */
+/** What a cell is. */
 interface Plan {
   body: Body | null;
-  /** Lines of ours stand in a cell of Python. */
-  lines: boolean;
+  /** Names its language; empty: that of any cell. */
   key: string;
 }
 
-const NONE: Plan = { body: null, lines: false, key: '' };
+const NONE: Plan = { body: null, key: '' };
+/** Of a cell of Python with lines of ours. */
+const LINES: Plan = { body: null, key: 'lines' };
 const arrived = StateEffect.define<{ key: string; language: Language }>();
 /** What no language is known for: plain text, and nothing of Python. */
 const plain = StreamLanguage.define({ name: 'plain', token: stream => (stream.skipToEnd(), null) });
@@ -46,37 +47,18 @@ function extension(name: string): string {
   return dot < 0 ? name : name.slice(dot);
 }
 
-function hasLines(doc: Text, from = 1, to = doc.lines): boolean {
-  let number = from;
-  for (const line of doc.iterLines(from, to + 1)) {
-    if (number++ && line.includes('%') && magicOf(line, false)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /** The plan of a cell. */
-export function planOf(doc: Text): Plan {
+function planOf(doc: Text): Plan {
   const body = bodyOf(doc.line(1).text.slice(0, LONGEST));
   if (body) {
-    return { body, lines: false, key: keyOf(body) };
+    return { body, key: keyOf(body) };
   }
-  return hasLines(doc) ? { body: null, lines: true, key: 'lines' } : NONE;
-}
-
-/** The same after a change: where no line was ours only those that changed are looked at. */
-function planAfter(before: Plan, state: EditorState, changed: (take: (from: number, to: number) => void) => void): Plan {
-  const body = bodyOf(state.doc.line(1).text.slice(0, LONGEST));
-  if (before.body || before.lines || body) {
-    const now = planOf(state.doc);
-    return now.key === before.key && now.lines === before.lines ? before : now;
+  for (const line of doc.iterLines()) {
+    if (magicOf(line, false)) {
+      return LINES;
+    }
   }
-  let lines = false;
-  changed((from, to) => {
-    lines ||= hasLines(state.doc, state.doc.lineAt(from).number, state.doc.lineAt(to).number);
-  });
-  return lines ? { body: null, lines, key: 'lines' } : before;
+  return NONE;
 }
 
 interface Held {
@@ -88,28 +70,14 @@ interface Held {
 /** The editor extension; `mimeType` gives that of the editor's model. */
 export function highlighting(languages: Languages, mimeType: () => string): Extension {
   const held = StateField.define<Held>({
-    create: state => (mimeType() === IPYTHON ? hold(planOf(state.doc)) : hold(NONE)),
-    update(value, transaction) {
-      const ours = mimeType() === IPYTHON;
-      let next = value;
-      if (!ours) {
-        next = value.plan === NONE ? value : hold(NONE);
-      } else if (transaction.reconfigured) {
-        // the editor's own language came or went; so may have ours
-        const plan = planOf(transaction.newDoc);
-        next = plan.key === value.plan.key ? value : hold(plan);
-      } else if (transaction.docChanged) {
-        const plan = planAfter(value.plan, transaction.state, take =>
-          transaction.changes.iterChangedRanges((_a, _b, from, to) => take(from, to))
-        );
-        next = plan === value.plan ? value : hold(plan);
-      }
-      for (const effect of transaction.effects) {
-        if (effect.is(arrived) && effect.value.key === next.plan.key) {
-          next = { plan: next.plan, language: effect.value.language };
-        }
-      }
-      return next;
+    create: state => hold(mimeType() === IPYTHON ? planOf(state.doc) : NONE),
+    update(value, { newDoc, docChanged, reconfigured, effects }) {
+      // reconfigured: the editor's own language came or went; so may have ours
+      const now = docChanged || reconfigured ? planOf(newDoc) : value.plan;
+      const plan = mimeType() === IPYTHON ? now : NONE;
+      const next = plan.key === value.plan.key ? value : hold(plan);
+      const loaded = effects.find(effect => effect.is(arrived) && effect.value.key === next.plan.key);
+      return loaded ? { plan: next.plan, language: loaded.value.language } : next;
     }
   });
 
@@ -118,17 +86,11 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
   const load = async (plan: Plan): Promise<Language | null> => {
     const { body } = plan;
     if (!body) {
-      const python = plan.lines ? await languages.load({ name: 'ipython' }) : null;
+      const python = plan === LINES ? await languages.load({ name: 'ipython' }) : null;
       return python && masked(python, false);
     }
-    const found =
-      body.kind === 'agent'
-        ? await languages.load({ name: 'Markdown' })
-        : body.kind === 'language'
-          ? await languages.load({ name: body.name })
-          : body.kind === 'file'
-            ? await languages.load({ file: body.name })
-            : null;
+    const wanted = body.kind === 'agent' ? { name: 'Markdown' } : body.kind === 'file' ? { file: body.name } : 'name' in body ? { name: body.name } : null;
+    const found = wanted && (await languages.load(wanted));
     return found && masked(found, true);
   };
 

@@ -3,6 +3,7 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { Text } from '@jupyterlab/coreutils';
 import { EditorView } from '@codemirror/view';
 
 import { trans } from '../card/i18n';
@@ -15,7 +16,6 @@ import { highlighting } from './highlight';
 import type { Languages } from './highlight';
 import { explainCursor, hover, ON_LINE } from './hover';
 import type { LinePlace, Source } from './hover';
-import { codePoints, indexOf } from './line';
 import { takeOver, ToolCompleter } from './completer';
 import type { HelpReply } from './token';
 
@@ -61,9 +61,9 @@ function sourceOf(app: JupyterFrontEnd, hub: KernelHub): Source {
     ask: async (view: EditorView, { text, first, at }: LinePlace): Promise<HelpReply> => {
       const before = first ? 0 : 1;
       const code = first ? text : `\n${text}`;
-      const request = { kind: 'help' as const, code, cursor_pos: codePoints(code, before + at) };
+      const request = { kind: 'help' as const, code, cursor_pos: Text.jsIndexToCharIndex(before + at, code) };
       const reply = (await requestKernel(kernelIn(view)?.connection ?? null, request)) as HelpReply;
-      const place = (count = 0): number => indexOf(code, count) - before;
+      const place = (count = 0): number => Text.charIndexToJsIndex(count, code) - before;
       return { ...reply, start: place(reply.start), end: place(reply.end) };
     }
   };

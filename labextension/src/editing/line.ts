@@ -84,25 +84,3 @@ export function toolAt(list: readonly string[], valued: readonly string[]): numb
   }
   return -1;
 }
-
-/** How many code points stand before the place `index` of `text`. */
-export function codePoints(text: string, index: number): number {
-  let count = index;
-  for (let at = 1; at < index; at++) {
-    const low = text.charCodeAt(at);
-    if (low >= 0xdc00 && low <= 0xdfff) {
-      const high = text.charCodeAt(at - 1);
-      count -= high >= 0xd800 && high <= 0xdbff ? 1 : 0;
-    }
-  }
-  return count;
-}
-
-/** The place in `text` before which `count` code points stand. */
-export function indexOf(text: string, count: number): number {
-  let index = 0;
-  for (let left = count; left > 0 && index < text.length; left--) {
-    index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
-  }
-  return index;
-}
