@@ -12,7 +12,7 @@ import editing from './editing';
 import { skipCardHeadings } from './notebook/cardHeadings';
 import { serverRunsCells } from './kernel/requests';
 import panel from './panel';
-import hub, { IKernelHub } from './kernel/hub';
+import kernels, { IKernelHub } from './kernel/hub';
 import type { KernelHub } from './kernel/hub';
 import { dropSuperseded, watch } from './notebook/orphanedCards';
 import type { ControlBridge } from './kernel/messages';
@@ -28,16 +28,16 @@ const plugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IKernelHub],
   optional: [ILatexTypesetter],
-  activate: (app: JupyterFrontEnd, { comms }: KernelHub, typesetter: ILatexTypesetter | null): void => {
-    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, comms, typesetter);
+  activate: (app: JupyterFrontEnd, hub: KernelHub, typesetter: ILatexTypesetter | null): void => {
+    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, hub, typesetter);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel: NotebookPanel, context: NotebookPanel['context']): void => {
-        void watch(panel, context, id => comms.shown(id));
+        void watch(panel, context, id => hub.comms.shown(id));
         if (serverRunsCells()) {
           const look = (): void => void (panel.isDisposed || dropSuperseded(panel));
           const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));
-          comms.closed.connect(closed);
-          panel.disposed.connect(() => comms.closed.disconnect(closed));
+          hub.comms.closed.connect(closed);
+          panel.disposed.connect(() => hub.comms.closed.disconnect(closed));
         }
         void context.ready.then(() => skipCardHeadings(panel.content.widgets));
       }
@@ -45,4 +45,4 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [settings, hub, plugin, notebook, panel, ...editing];
+export default [settings, kernels, plugin, notebook, panel, ...editing];

@@ -1,6 +1,6 @@
 import widget from '../widget';
 import { createBridge } from '../kernel/bridge';
-import { LiveComms } from '../kernel/liveComms';
+import { KernelHub } from '../kernel/hub';
 import { controlMessage, MESSAGE_TYPE } from '../kernel/requests';
 import { CARD_MIME } from '../card';
 import mime from '../mime';
@@ -131,7 +131,8 @@ test('the plugin sends by the control channel of the kernel that a document has 
   const kernel = { id: 'k1', clientId: 'me', username: 'ada', isDisposed: false, sendControlMessage: jest.fn() };
   const document_ = { sessionContext: { session: { kernel } } };
   const shell = { widgets: (area?: string) => (area === 'main' ? [{}, document_] : [])[Symbol.iterator]() };
-  const bridge = createBridge({ shell } as never, new LiveComms());
+  const app = { shell, restored: new Promise(() => undefined), docRegistry: { addWidgetExtension: () => undefined } } as never;
+  const bridge = createBridge(app, new KernelHub(app), null);
   expect(bridge.send('k1', 'c1', { kind: 'stop', callID: 'x' })).toBe(true);
   const [message, expectReply] = kernel.sendControlMessage.mock.calls[0];
   expect(expectReply).toBe(false);

@@ -6,27 +6,21 @@ import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 import { canRerun, cellAround, insertBelow } from '../notebook/rerun';
 import { answerKeys } from '../panel/approvals/commands';
 import type { SpillLink } from '../card/token';
-import type { LiveComms } from './liveComms';
-import { documentOf, kernelOf, openKernel, requestKernel, sendToKernel } from './requests';
+import type { KernelHub } from './hub';
+import { documentOf, kernelOf, requestKernel } from './requests';
 import type { ControlBridge } from './messages';
 import { openSpill } from '../viewer';
 
 /** The bridge that cards look for. */
-export function createBridge(app: JupyterFrontEnd, comms: LiveComms, typesetter: ILatexTypesetter | null = null): ControlBridge {
+export function createBridge(app: JupyterFrontEnd, hub: KernelHub, typesetter: ILatexTypesetter | null): ControlBridge {
   const { shell } = app;
   return {
-    send: (kernelId, commId, message) => sendToKernel(shell, kernelId, commId, message),
+    send: (kernelId, commId, message) => hub.send(kernelId, commId, message),
     liveModel(card, modelId) {
       const kernel = kernelOf(documentOf(shell, card, ''));
-      return kernel ? comms.model(modelId, kernel.id) : undefined;
+      return kernel ? hub.comms.model(modelId, kernel.id) : undefined;
     },
-    async revise(kernelId, { id, digest }, input): Promise<void> {
-      const request = { kind: 'panel' as const, what: 'revise', id, digest, input };
-      const { error } = (await requestKernel(openKernel(shell, kernelId), request)) as { error?: string };
-      if (error) {
-        throw new Error(error);
-      }
-    },
+    revise: (kernelId, ask, input) => hub.revise(kernelId, ask, input),
     open(card: Element, kernelId: string, spill: SpillLink): void {
       const document = documentOf(shell, card, kernelId);
       openSpill(app, spill, request => requestKernel(kernelOf(document), request));

@@ -15,6 +15,7 @@ import { LiveComms } from './liveComms';
 import type { IOPubMessage } from './liveComms';
 import { documents, kernelOf, MESSAGE_TYPE, requestKernel, sendToKernel, serverRunsCells } from './requests';
 import type { KernelDocument } from './requests';
+import type { CardAsk } from '../card/token';
 import type { ToKernel } from './messages';
 
 const KIND = 'panel';
@@ -109,6 +110,11 @@ export class KernelHub {
       throw new Error(reply.error);
     }
     return reply;
+  }
+
+  /** Has the call that asks begin again with other arguments. Rejected with words for a person. */
+  async revise(kernelId: string, { id, digest }: CardAsk, input: Record<string, unknown>): Promise<void> {
+    await this.request(kernelId, { what: 'revise', id, digest, input });
   }
 
   /** Sends a card's message; false if no open document has that kernel. */

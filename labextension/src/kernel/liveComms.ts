@@ -8,6 +8,7 @@ import { Signal } from '@lumino/signaling';
 
 import type { CardPart } from '../card/token';
 import type { Model } from './liveWidget';
+import { withUpdate } from '../run/token';
 import type { RunPart, RunUpdate, RunWhole } from '../run/token';
 
 const COMM_TARGET = 'jupyter.widget';
@@ -59,19 +60,6 @@ class CommModel implements Model {
   }
 }
 
-/** `run` with what has changed; pieces of text that do not fit what is known are left out. */
-function withUpdate(run: RunPart, { head, items: changed = [], deltas = [] }: RunUpdate): RunPart {
-  const items = [...run.items];
-  changed.forEach(([at, item]) => (items[at] = item));
-  for (const [at, length, text] of deltas) {
-    const item = items[at];
-    if (item && 'text' in item && item.text.length === length) {
-      items[at] = { ...item, text: item.text + text };
-    }
-  }
-  return { ...run, ...head, items };
-}
-
 /** The live cards of every kernel that this page is connected to. */
 export class LiveComms {
   /** Emitted with the model's id when the kernel closes it: the call is over. */
@@ -103,7 +91,7 @@ export class LiveComms {
       if (update.kind === 'whole') {
         known?.update({ run: update.run }); // for a page that was opened late
       } else if (update.kind === 'run' && run) {
-        known?.update({ run: withUpdate(run, update) });
+        known?.update({ run: { ...run, ...update.head, items: withUpdate(run.items, update).items } });
       }
       known?.emit('msg:custom', data.content);
     } else if (header.msg_type === 'comm_close' && known) {

@@ -1,9 +1,9 @@
 /** What live cards of calls and of runs have in common: their style, what they send to the kernel, their first word. */
 
-import type { CardAsk, CardCallbacks, CardPart, Reply, ReplyOptions } from '../card';
+import type { CardCallbacks, CardPart } from '../card';
 import { receiveAllMessages } from './anywidgetWorkaround';
 import type { Manager } from './anywidgetWorkaround';
-import { bridge } from './messages';
+import { answering, bridge } from './messages';
 import type { ToKernel } from './messages';
 import type { RunPart } from '../run/token';
 import { VERSION } from '../card/version';
@@ -75,13 +75,7 @@ export function connect(model: Model, el: HTMLElement, show: Show): () => void {
     attempt('control channel', () => bridge()?.send?.(model.get('kernel_id') ?? '', commId, message));
     attempt('widget', () => model.send(message));
   };
-  const callbacks: CardCallbacks = {
-    reply: (ask: CardAsk, reply: Reply, options: ReplyOptions): void =>
-      send({ kind: 'reply', id: ask.id, digest: ask.digest, reply, ...options }),
-    answer: ({ id, digest }, answers): void => send({ kind: 'answer', id, digest, answers }),
-    dismiss: ({ id, digest }): void => send({ kind: 'dismiss', id, digest }),
-    stop: (callID: string): void => send({ kind: 'stop', callID })
-  };
+  const callbacks = answering(send);
   if (bridge()) {
     callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
     callbacks.openFile = (path, line) => bridge()?.openFile?.(el, model.get('kernel_id') ?? '', path, line);

@@ -1,45 +1,29 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
-import type { CardAsk, Reply, Scope, SpillLink } from '../card/token';
+import type { CardAsk, CardCallbacks, Reply, ReplyOptions, SpillLink } from '../card/token';
 import type { Model } from './liveWidget';
 
-/** A card was drawn: somebody can click. */
-export interface Hello {
-  kind: 'hello';
-  frontend: string;
-  version: string;
-}
+/** What a card sends. */
+export type ToKernel =
+  /** It was drawn: somebody can click. */
+  | { kind: 'hello'; frontend: string; version: string }
+  /** A person's reply to a permission request. */
+  | ({ kind: 'reply'; id: string; digest: string; reply: Reply } & ReplyOptions)
+  /** A person's answers to questions, one list for each. */
+  | { kind: 'answer'; id: string; digest: string; answers: string[][] }
+  /** A person does not want to answer questions. */
+  | { kind: 'dismiss'; id: string; digest: string }
+  /** A person stops a call. */
+  | { kind: 'stop'; callID: string };
 
-/** A person's answer to an ask. */
-export interface Answer {
-  kind: 'reply';
-  id: string;
-  digest: string;
-  reply: Reply;
-  message?: string;
-  patterns?: string[];
-  scope?: Scope;
-}
-
-/** A person's answers to questions, one list for each. */
-export interface Answers {
-  kind: 'answer';
-  id: string;
-  digest: string;
-  answers: string[][];
-}
-
-/** A person does not want to answer questions. */
-export interface Dismissal {
-  kind: 'dismiss';
-  id: string;
-  digest: string;
-}
-
-/** A person stops a call. */
-export interface Stop {
-  kind: 'stop';
-  callID: string;
+/** What a card calls when a person answers or stops something, as messages. */
+export function answering(send: (message: ToKernel) => void): CardCallbacks {
+  return {
+    reply: ({ id, digest }, reply, options) => send({ kind: 'reply', id, digest, reply, ...options }),
+    answer: ({ id, digest }, answers) => send({ kind: 'answer', id, digest, answers }),
+    dismiss: ({ id, digest }) => send({ kind: 'dismiss', id, digest }),
+    stop: callID => send({ kind: 'stop', callID })
+  };
 }
 
 /** Wants to know where the server shows a file of the kernel's machine; the answer is `{path}`, null if nowhere. */
@@ -60,8 +44,6 @@ export interface SettledReply {
   /** Their outputs' metadata. */
   metadata?: Record<string, Record<string, unknown>>;
 }
-
-export type ToKernel = Hello | Answer | Answers | Dismissal | Stop;
 
 /** Content of an `opencode_jupyter` message on the control channel. */
 export interface ControlContent {

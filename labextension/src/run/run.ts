@@ -10,6 +10,7 @@ import { CHANGED } from '../card/preferences';
 import { CallView } from './call';
 import { typesetFormulas } from './formulas';
 import { markdown } from './markdown';
+import { withUpdate } from './token';
 import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
 import { headWords, retryWords, runWords, working } from './wording';
 
@@ -157,41 +158,23 @@ class RunView {
     this.drawHead(run);
   }
 
-  update({ head, items = [], deltas = [], tails = [] }: RunUpdate): boolean {
+  update(update: RunUpdate): boolean {
     if (!this.run) {
       return false;
     }
-    const before = this.run.items;
-    let complete = true;
-    const changed = new Set<number>();
-    for (const [index, item] of items) {
-      if (index > before.length) {
-        complete = false;
-        continue;
-      }
-      before[index] = item;
-      this.place(index, item);
-      changed.add(index);
-    }
-    for (const [index, offset, text] of deltas) {
-      const item = before[index] as WordsItem | undefined;
-      if (!item || item.text === undefined || item.text.length < offset) {
-        complete = false;
-      } else if (item.text.length === offset) {
-        before[index] = { ...item, text: item.text + text };
-        changed.add(index);
-      } // else it is in what came before
-    }
-    this.run = { ...head, items: before };
-    changed.forEach(index => this.draw(index));
+    const { head, tails = [] } = update;
+    const { items, places, complete } = withUpdate(this.run.items, update);
+    this.run = { ...head, items };
+    places.forEach(index => this.place(index, items[index]));
+    places.forEach(index => this.draw(index));
     for (const [index, tail] of tails) {
-      const item = before[index];
+      const item = items[index];
       if (item?.kind === 'call') {
         const view = item.parent ? undefined : this.nodes.get(index);
         if (view instanceof CallView) {
           view.tail(tail);
         } else if (item.parent) {
-          before[index] = { ...item, part: { ...item.part, ui: { ...item.part.ui, tail: tail.text } } };
+          items[index] = { ...item, part: { ...item.part, ui: { ...item.part.ui, tail: tail.text } } };
           this.draw(index);
         }
       }

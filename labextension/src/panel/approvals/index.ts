@@ -1,10 +1,10 @@
 /** Asks are never missed: a tab of the side panel, a count in the status bar, notifications, commands with keys. */
 
-import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ICommandPalette } from '@jupyterlab/apputils';
 import type { IStatusBar } from '@jupyterlab/statusbar';
 
-import type { CardCallbacks, Reply, ReplyOptions } from '../../card';
+import type { CardCallbacks, Reply } from '../../card';
+import { answering } from '../../kernel/messages';
 import type { Surroundings, Section } from '../section';
 import { ApprovalModel } from './approvalModel';
 import type { Entry } from './approvalModel';
@@ -23,23 +23,18 @@ export interface Bars {
 /** Makes the section, and all that hears of asks while it is not seen. */
 export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
   const model = new ApprovalModel(hub);
-  const reply = (entry: Entry, answer: Reply, options: ReplyOptions = {}): void => {
-    const ask = entry.card?.ui.ask;
-    if (ask) {
-      hub.send(entry.kernelId, entry.commID, { kind: 'reply', id: ask.id, digest: ask.digest, reply: answer, ...options });
-    }
-  };
   const documentOf = (entry: Entry) => hub.kernels().find(({ id }) => id === entry.kernelId)?.document;
   const callbacks = (entry: Entry): CardCallbacks => ({
-    reply: (_, answer, options) => reply(entry, answer, options),
-    revise: async ({ id, digest }, input) => {
-      await hub.request(entry.kernelId, { what: 'revise', id, digest, input });
-    },
-    answer: ({ id, digest }, answers) => void hub.send(entry.kernelId, entry.commID, { kind: 'answer', id, digest, answers }),
-    dismiss: ({ id, digest }) => void hub.send(entry.kernelId, entry.commID, { kind: 'dismiss', id, digest }),
-    keys: () => answerKeys(app as JupyterFrontEnd),
-    stop: callID => void hub.send(entry.kernelId, entry.commID, { kind: 'stop', callID })
+    ...answering(message => hub.send(entry.kernelId, entry.commID, message)),
+    revise: (ask, input) => hub.revise(entry.kernelId, ask, input),
+    keys: () => answerKeys(app)
   });
+  const reply = (entry: Entry, answer: Reply): void => {
+    const ask = entry.card?.ui.ask;
+    if (ask) {
+      callbacks(entry).reply?.(ask, answer, {});
+    }
+  };
   const show = async (entry: Entry): Promise<void> => {
     const document = documentOf(entry);
     const card = document && (await goTo(app, document, entry.callID, entry.key));
@@ -50,7 +45,6 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
   const actions = {
     callbacks,
     show: (entry: Entry) => void show(entry),
-    reply,
     allow: (entries: readonly Entry[]) => entries.forEach(entry => reply(entry, 'once')),
     reject: (entries: readonly Entry[]) =>
       entries.forEach(entry => {
@@ -77,7 +71,7 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
     }
   };
   const section = asksSection(model, actions, () => hub.kernels().length);
-  const next = addCommands(app as JupyterFrontEnd, model, hub, actions, palette);
+  const next = addCommands(app, model, hub, actions, palette);
   statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new AskStatus(model, next), align: 'left', rank: 900 });
   notify(model, actions);
   return { ...section, changed: model.changed };
