@@ -12,6 +12,8 @@ export interface DiffRow {
   /** Of context: its number in the old file. */
   before?: number;
   text: string;
+  /** What differs from the line whose place it took. */
+  marks?: Stretch[];
 }
 
 /** How notebook_edit begins the change of a cell. */
@@ -86,38 +88,30 @@ export function firstChange(diff: string): number | undefined {
   return at < 0 ? undefined : (rows.slice(at).find(({ sign }) => sign === '+' || sign === ' ') ?? rows[at]).line;
 }
 
-/** A row as it is drawn: with what differs in it from the line whose place it took. */
-export interface MarkedRow extends DiffRow {
-  marks: Stretch[];
-}
-
 /** What stands in one row side by side; a context line, a gap or a name stands on the right alone. */
 export interface DiffPair {
-  /** Which block of changes it is part of; nothing for what is no change. */
-  block?: number;
-  left?: MarkedRow;
-  right?: MarkedRow;
+  left?: DiffRow;
+  right?: DiffRow;
 }
 
 /**
- * The rows two by two: of a block of removed lines that is followed by added ones, the first with the first and so on,
- * each pair with the words that differ.
+ * The rows two by two: of a block of removed lines that is followed by added ones, the first with the first and so on.
+ * The words that differ in a pair are marked in its rows.
  */
 export function diffPairs(rows: DiffRow[]): DiffPair[] {
   const pairs: DiffPair[] = [];
-  for (let at = 0, block = 0; at < rows.length; block++) {
+  for (let at = 0; at < rows.length; ) {
     if (rows[at].sign !== '-' && rows[at].sign !== '+') {
-      pairs.push({ right: { ...rows[at], marks: [] } });
-      at++;
+      pairs.push({ right: rows[at++] });
       continue;
     }
-    const removed: MarkedRow[] = [];
-    const added: MarkedRow[] = [];
+    const removed: DiffRow[] = [];
+    const added: DiffRow[] = [];
     for (; at < rows.length && (rows[at].sign === '-' || (rows[at].sign === '\\' && !added.length)); at++) {
-      removed.push({ ...rows[at], marks: [] });
+      removed.push(rows[at]);
     }
     for (; at < rows.length && (rows[at].sign === '+' || (rows[at].sign === '\\' && added.length)); at++) {
-      added.push({ ...rows[at], marks: [] });
+      added.push(rows[at]);
     }
     for (let place = 0; place < Math.max(removed.length, added.length); place++) {
       const left = removed[place];
@@ -125,27 +119,8 @@ export function diffPairs(rows: DiffRow[]): DiffPair[] {
       if (left?.sign === '-' && right?.sign === '+') {
         [left.marks, right.marks] = changedWords(left.text, right.text);
       }
-      pairs.push({ block, left, right });
+      pairs.push({ left, right });
     }
   }
   return pairs;
-}
-
-/** The pairs below each other again: of each block first what is removed. */
-export function unified(pairs: DiffPair[]): MarkedRow[] {
-  const rows: MarkedRow[] = [];
-  let added: MarkedRow[] = [];
-  pairs.forEach(({ block, left, right }, at) => {
-    if (block === undefined || block !== pairs[at - 1]?.block) {
-      rows.push(...added);
-      added = [];
-    }
-    if (left) {
-      rows.push(left);
-    }
-    if (right) {
-      (block === undefined ? rows : added).push(right);
-    }
-  });
-  return [...rows, ...added];
 }

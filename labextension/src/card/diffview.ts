@@ -2,8 +2,8 @@
 
 import { trans } from './i18n';
 import { CHANGED, preferences } from './preferences';
-import { diffPairs, diffRows, unified } from './diff';
-import type { DiffPair, MarkedRow } from './diff';
+import { diffPairs, diffRows } from './diff';
+import type { DiffPair, DiffRow } from './diff';
 import { el } from './dom';
 import { visible } from './format';
 
@@ -14,6 +14,7 @@ const ROWS = 60;
 const KIND: Record<string, string> = { '+': 'oc-add', '-': 'oc-del', '@': 'oc-gap', '\\': 'oc-gap', f: 'oc-file', c: 'oc-cell' };
 
 interface Drawn {
+  rows: DiffRow[];
   pairs: DiffPair[];
   /** Something is removed and something added: else half of a view side by side would be empty. */
   both: boolean;
@@ -25,14 +26,14 @@ let watcher: ResizeObserver | undefined;
 
 /** Draws `diff` into `host`, replacing what is there. It is drawn anew when the room or the preference changes. */
 export function drawDiff(host: HTMLElement, diff: string): void {
-  const pairs = diffPairs(diffRows(diff));
-  const rows = pairs.flatMap(({ left, right }) => [left, right]).filter(row => row?.line !== undefined) as MarkedRow[];
+  const rows = diffRows(diff);
+  const lines = rows.filter(row => row.line !== undefined);
   // a file with CRLF throughout need not say so on every line; a mixed one shows each \r
-  if (rows.length && rows.every(({ text }) => text.endsWith('\r'))) {
-    rows.forEach(row => (row.text = row.text.slice(0, -1)));
+  if (lines.every(({ text }) => text.endsWith('\r'))) {
+    lines.forEach(row => (row.text = row.text.slice(0, -1)));
   }
   const both = rows.some(({ sign }) => sign === '+') && rows.some(({ sign }) => sign === '-');
-  drawn.set(host, { pairs, both, split: false });
+  drawn.set(host, { rows, pairs: diffPairs(rows), both, split: false });
   draw(host, wanted(host));
   watch(host);
 }
@@ -65,12 +66,11 @@ function draw(host: HTMLElement, split: boolean): void {
   const state = drawn.get(host) as Drawn;
   state.split = split;
   host.classList.toggle('oc-split', split);
-  const lines = state.pairs.flatMap(({ left, right }) => [left?.line ?? 0, right?.line ?? 0, right?.before ?? 0]);
-  const width = String(lines.reduce((most, line) => Math.max(most, line), 0)).length;
+  const width = String(state.rows.reduce((most, { line = 0, before = 0 }) => Math.max(most, line, before), 0)).length;
   host.style.setProperty('--oc-gutter', `${width + 3}ch`);
   const rows = split
     ? state.pairs.map(pair => pairRow(pair, width))
-    : unified(state.pairs).map(row => line(row, width, 'oc-row'));
+    : state.rows.map(row => line(row, width, 'oc-row'));
   host.replaceChildren();
   for (let at = 0; at < rows.length; at += ROWS) {
     const chunk = el('span', 'oc-chunk');
@@ -83,7 +83,7 @@ function draw(host: HTMLElement, split: boolean): void {
 function pairRow({ left, right }: DiffPair, width: number): HTMLElement {
   const row = el('span', 'oc-row oc-pair');
   if (!left && right?.line === undefined) {
-    row.append(line(right as MarkedRow, width, 'oc-side oc-wide'));
+    row.append(line(right as DiffRow, width, 'oc-side oc-wide'));
   } else if (!left && right?.sign === ' ') {
     const before = line({ ...right, line: right.before }, width, 'oc-side');
     before.setAttribute('aria-hidden', 'true'); // the same as on the right
@@ -94,7 +94,7 @@ function pairRow({ left, right }: DiffPair, width: number): HTMLElement {
   return row;
 }
 
-function line(row: MarkedRow, width: number, className: string): HTMLElement {
+function line(row: DiffRow, width: number, className: string): HTMLElement {
   const node = el('span', `${className} ${KIND[row.sign] ?? ''}`.trim());
   const change = row.sign === '+' || row.sign === '-';
   const number = el('span', 'oc-n', String(row.line ?? '').padStart(width));
@@ -106,7 +106,7 @@ function line(row: MarkedRow, width: number, className: string): HTMLElement {
     node.append(el('span', 'oc-sr', row.sign === '+' ? trans.__('added: ') : trans.__('removed: ')));
   }
   let at = 0;
-  for (const [from, to] of row.marks) {
+  for (const [from, to] of row.marks ?? []) {
     node.append(visible(row.text.slice(at, from)), el('span', 'oc-mark-word', visible(row.text.slice(from, to))));
     at = to;
   }

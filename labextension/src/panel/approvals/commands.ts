@@ -101,26 +101,6 @@ export function addCommands(
     () => hub.kernels().length > 0
   );
   watchFocus();
-  // a card keeps JupyterLab's plain keys away; a person may have given one of these commands such a key
-  document.addEventListener(
-    'keydown',
-    event => {
-      const pressed = CommandRegistry.keystrokeForKeydownEvent(event);
-      const target = event.composedPath()[0];
-      if (!(target instanceof Element) || !target.closest('[data-lm-suppress-shortcuts]') || !focusedCard()) {
-        return;
-      }
-      const binding = app.commands.keyBindings.find(
-        ({ command, keys }) => Object.values<string>(COMMANDS).includes(command) && keys.length === 1 && keys[0] === pressed
-      );
-      if (binding) {
-        event.preventDefault();
-        event.stopPropagation();
-        void app.commands.execute(binding.command);
-      }
-    },
-    true
-  );
   model.changed.connect(() => {
     Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));
   });

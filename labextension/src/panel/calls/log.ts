@@ -106,7 +106,7 @@ export function place(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Pla
   const known = new Set(kept.map(({ id }) => id));
   const below = new Map<string, CallRow[]>();
   for (const call of kept) {
-    const key = call.parent && known.has(call.parent) && call.parent !== call.id ? call.parent : '';
+    const key = call.parent && known.has(call.parent) ? call.parent : '';
     const siblings = below.get(key);
     if (siblings) {
       siblings.push(call);
@@ -115,32 +115,19 @@ export function place(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Pla
     }
   }
   const placed: Placed[] = [];
-  const done = new Set<string>();
-  const walk = (roots: readonly CallRow[]): void => {
-    const left = roots.map((call): Placed => ({ call, depth: 0 })).reverse();
-    for (let one = left.pop(); one; one = left.pop()) {
-      const { call, depth } = one;
-      if (!done.has(call.id)) {
-        done.add(call.id);
-        placed.push(one);
-        left.push(...(below.get(call.id) ?? []).map((inner): Placed => ({ call: inner, depth: depth + 1 })).reverse());
-      }
-    }
-  };
-  walk(below.get('') ?? []);
-  walk(kept); // a circle of parents begins at its oldest
+  const left = (below.get('') ?? []).map((call): Placed => ({ call, depth: 0 })).reverse();
+  for (let next = left.pop(); next; next = left.pop()) {
+    const { call, depth } = next;
+    placed.push(next);
+    left.push(...(below.get(call.id) ?? []).map((inner): Placed => ({ call: inner, depth: depth + 1 })).reverse());
+  }
   return placed;
 }
 
 /** The outermost call that `call` was made in. */
 export function outermost(call: CallRow, calls: ReadonlyMap<string, CallRow>): CallRow {
-  const seen = new Set<string>();
-  let at = call;
-  while (at.parent && calls.has(at.parent) && !seen.has(at.id)) {
-    seen.add(at.id);
-    at = calls.get(at.parent) as CallRow;
-  }
-  return at;
+  const outer = call.parent ? calls.get(call.parent) : undefined;
+  return outer ? outermost(outer, calls) : call;
 }
 
 /** The different values of one field, in order, for a list to choose from. */
