@@ -5,7 +5,7 @@ import type { CardCallbacks } from '../../card';
 import { button, el, hasFocus, setText, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { KeyedRows } from '../kernelChooser';
+import { KeyedRows } from '../controls';
 import type { Section } from '../section';
 import { alike } from './approvalModel';
 import { focusGuarded } from './focus';

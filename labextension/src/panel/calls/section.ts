@@ -4,7 +4,8 @@ import { goTo } from '../approvals/locate';
 import { button, el, setText, show } from '../../card/dom';
 import { duration, outcomeWord } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { Chooser, offer } from '../kernelChooser';
+import { offer, searchField, select, statusLine } from '../controls';
+import { Chooser } from '../kernelChooser';
 import type { MakeSection, Section, Surroundings } from '../section';
 import { Axis } from './axis';
 import { save, toCsv, toJsonLines } from './export';
@@ -17,22 +18,14 @@ import { TotalsTable } from './totals';
 /** While something runs its bar grows this often. */
 const GROW_MS = 1_000;
 
-/** A list to choose one value from. */
-function chooser(name: string, change: () => void): HTMLSelectElement {
-  const node = el('select', 'oc-panel-select');
-  node.setAttribute('aria-label', name);
-  node.addEventListener('change', change);
-  return node;
-}
-
 class CallsSection {
   readonly node = el('div', 'oc-calls');
   private readonly logs = new Map<string, CallLog>();
   private readonly chooser: Chooser;
   private readonly selects: Record<'tool' | 'state' | 'agent' | 'session', HTMLSelectElement>;
-  private readonly text = el('input', 'oc-panel-input');
+  private readonly text: HTMLInputElement;
   private readonly fold = el('input');
-  private readonly said = el('p', 'oc-calls-said');
+  private readonly said = statusLine('oc-calls-said');
   private readonly timeline = new Timeline(call => void this.go(call));
   private readonly totals = new TotalsTable();
   private readonly tools = el('div', 'oc-calls-bar');
@@ -42,15 +35,12 @@ class CallsSection {
     const draw = (): void => this.draw();
     this.chooser = new Chooser(around.hub, () => void this.update());
     this.selects = {
-      tool: chooser(trans.__('Tool'), draw),
-      state: chooser(trans.__('State'), draw),
-      agent: chooser(trans.__('Agent'), draw),
-      session: chooser(trans.__('Session'), draw)
+      tool: select(trans.__('Tool'), draw),
+      state: select(trans.__('State'), draw),
+      agent: select(trans.__('Agent'), draw),
+      session: select(trans.__('Session'), draw)
     };
-    this.text.type = 'search';
-    this.text.placeholder = trans.__('Filter by text');
-    this.text.setAttribute('aria-label', this.text.placeholder);
-    this.text.addEventListener('input', draw);
+    this.text = searchField(trans.__('Filter by text'), draw);
     this.fold.type = 'checkbox';
     this.fold.checked = true;
     this.fold.addEventListener('change', draw);
@@ -61,7 +51,6 @@ class CallsSection {
     const filters = el('div', 'oc-calls-filters');
     filters.append(...Object.values(this.selects), this.text, fold);
     this.tools.append(csv, lines);
-    this.said.setAttribute('role', 'status');
     this.node.append(this.chooser.node, filters, this.said, this.timeline.node, this.totals.node, this.tools);
   }
 

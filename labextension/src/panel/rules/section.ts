@@ -1,8 +1,9 @@
 /** The tab of permissions: the rules in force, changing them, the mode, and trying out what they decide. */
 
-import { button, el, setText, show } from '../../card/dom';
+import { el, setText, show } from '../../card/dom';
 import { trans } from '../../card/i18n';
-import { Chooser, labelled, offer, wordsOf } from '../kernelChooser';
+import { form, labelled, offer, statusLine, wordsOf } from '../controls';
+import { Chooser } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 import { RulesTable } from './table';
 import { Tester } from './tester';
@@ -20,7 +21,7 @@ class RulesSection {
   private readonly by = el('select', 'oc-panel-select');
   private readonly agent = el('select', 'oc-panel-select');
   private readonly known = el('datalist');
-  private readonly said = el('p', 'oc-panel-said');
+  private readonly said = statusLine();
   private readonly table = new RulesTable(rule => void this.revoke(rule));
   private readonly permission = el('input', 'oc-panel-input');
   private readonly pattern = el('input', 'oc-panel-input');
@@ -38,7 +39,6 @@ class RulesSection {
     this.by.addEventListener('change', draw);
     this.agent.addEventListener('change', draw);
     this.mode.addEventListener('change', () => void this.act({ what: 'rule_mode', mode: this.mode.value }));
-    this.said.setAttribute('role', 'status');
     const tester = new Tester(KNOWN, (name, text) =>
       around.hub.request<TestReply>(this.chooser.shown, { what: 'rule_test', name, text, ...this.whose() })
     );
@@ -87,7 +87,6 @@ class RulesSection {
   }
 
   private adder(): HTMLElement {
-    const form = el('form', 'oc-rules-add');
     this.permission.setAttribute('list', KNOWN);
     this.permission.required = true;
     this.pattern.placeholder = '*';
@@ -97,20 +96,13 @@ class RulesSection {
       ['', trans.__('this session')],
       ['project', trans.__('the project')]
     ]);
-    const add = button(trans.__('Add'), '', 'oc-panel-button', () => undefined);
-    add.type = 'submit';
-    form.addEventListener('submit', event => {
-      event.preventDefault();
-      void this.add();
-    });
-    form.append(
+    const fields = [
       labelled(trans.__('Action'), this.action),
       labelled(trans.__('Permission'), this.permission),
       labelled(trans.__('Pattern'), this.pattern),
-      labelled(trans.__('Scope'), this.lasting),
-      add
-    );
-    return form;
+      labelled(trans.__('Scope'), this.lasting)
+    ];
+    return form('oc-rules-add', fields, trans.__('Add'), () => void this.add());
   }
 
   private async add(): Promise<void> {

@@ -1,9 +1,9 @@
 /** "What would happen if": a tool or permission and a command or pattern, answered with the rule that decides. */
 
-import { button, el, setText, show } from '../../card/dom';
+import { el, setText, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { labelled, wordsOf } from '../kernelChooser';
+import { form, labelled, statusLine, wordsOf } from '../controls';
 import { badge } from '../tools/badge';
 import type { Action } from '../tools/filter';
 import type { TestReply, TestRow } from './token';
@@ -21,11 +21,11 @@ export function ruleWords({ permission, pattern, action, origin }: TestRow['rule
 }
 
 export class Tester {
-  readonly node = el('form', 'oc-rules-test');
+  readonly node: HTMLElement;
   private readonly name = el('input', 'oc-panel-input');
   private readonly text = el('input', 'oc-panel-input');
   private readonly answer = el('div', 'oc-rules-answer');
-  private readonly said = el('p', 'oc-panel-said');
+  private readonly said = statusLine();
   private readonly list = el('ul', 'oc-rules-decided');
 
   /**
@@ -40,20 +40,10 @@ export class Tester {
     this.name.value = 'bash';
     this.text.placeholder = 'git push';
     this.text.spellcheck = this.name.spellcheck = false;
-    this.said.setAttribute('role', 'status');
-    const go = button(trans.__('Test'), '', 'oc-panel-button', () => undefined);
-    go.type = 'submit';
-    this.node.addEventListener('submit', event => {
-      event.preventDefault();
-      void this.run();
-    });
     this.answer.append(this.said, this.list);
-    this.node.append(
-      labelled(trans.__('Tool or permission'), this.name),
-      labelled(trans.__('Command, pattern or JSON arguments'), this.text),
-      go,
-      this.answer
-    );
+    const fields = [labelled(trans.__('Tool or permission'), this.name), labelled(trans.__('Command, pattern or JSON arguments'), this.text)];
+    this.node = form('oc-rules-test', fields, trans.__('Test'), () => void this.run());
+    this.node.append(this.answer);
   }
 
   private async run(): Promise<void> {

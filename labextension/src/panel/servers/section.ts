@@ -3,7 +3,8 @@
 import { button, el, hasFocus, safeLink, setText, show } from '../../card/dom';
 import { visible, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { Chooser, KeyedRows, labelled, wordsOf } from '../kernelChooser';
+import { form, KeyedRows, labelled, statusLine, wordsOf } from '../controls';
+import { Chooser } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 
 /** A login that is under way. */
@@ -45,7 +46,7 @@ class Entry {
   readonly node = el('li', 'oc-server');
   private readonly state = el('span', 'oc-badge');
   private readonly facts = el('p', 'oc-server-facts');
-  private readonly note = el('p', 'oc-panel-said');
+  private readonly note = statusLine();
   private readonly buttons = el('div', 'oc-tool-buttons');
   private readonly made = new Map<string, HTMLButtonElement>();
   private readonly login = el('div', 'oc-server-login');
@@ -59,7 +60,6 @@ class Entry {
   ) {
     const head = el('h3', 'oc-server-name', visibleLine(name));
     head.append(' ', this.state);
-    this.note.setAttribute('role', 'status');
     this.log.tabIndex = 0;
     this.log.setAttribute('role', 'group');
     this.log.setAttribute('aria-label', trans.__('Log of %1', visibleLine(name)));
@@ -135,20 +135,14 @@ class Entry {
 
   /** A field for the address that the browser ends at, where it can't come back to the kernel by itself. */
   private paste(login: Login): HTMLElement {
-    const form = el('form', 'oc-rules-add');
     const field = el('input', 'oc-panel-input');
     field.autocomplete = 'off';
     field.required = true;
-    const send = button(trans.__('Send'), '', 'oc-panel-button', () => undefined);
-    send.type = 'submit';
-    form.addEventListener('submit', event => {
-      event.preventDefault();
+    const words = login.comesBack ? trans.__('If the browser shows an error in the end, paste its address') : trans.__('Then paste the address that the browser shows in the end');
+    return form('oc-rules-add', [labelled(words, field)], trans.__('Send'), () => {
       this.act('server_code', { address: field.value });
       field.value = '';
     });
-    const words = login.comesBack ? trans.__('If the browser shows an error in the end, paste its address') : trans.__('Then paste the address that the browser shows in the end');
-    form.append(labelled(words, field), send);
-    return form;
   }
 }
 

@@ -3,7 +3,8 @@
 import { button, el, setText, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { Chooser, KeyedRows, offer, wordsOf } from '../kernelChooser';
+import { KeyedRows, offer, searchField, select, statusLine, wordsOf } from '../controls';
+import { Chooser } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 import { actionWords, badge } from './badge';
 import { MISSING, fits, kindsOf, rowsOf } from './filter';
@@ -76,9 +77,9 @@ class ToolsSection {
   private readonly chooser: Chooser;
   private readonly all = el('div');
   private readonly one = el('div');
-  private readonly text = el('input', 'oc-panel-input');
-  private readonly kind = el('select', 'oc-panel-select');
-  private readonly said = el('p', 'oc-panel-said');
+  private readonly text = searchField(trans.__('Filter by text'), () => this.filter());
+  private readonly kind = select(trans.__('Source'), () => this.filter());
+  private readonly said = statusLine();
   private readonly list = el('ul', 'oc-tools-list');
   private readonly rows = new KeyedRows<ToolRow, Row>(this.list, keyOf, ({ name }) => new Row(name, chosen => void this.open(chosen)));
   private found: ToolRow[] = [];
@@ -91,13 +92,6 @@ class ToolsSection {
       this.close();
       void this.update();
     });
-    this.text.type = 'search';
-    this.text.placeholder = trans.__('Filter by text');
-    this.text.setAttribute('aria-label', this.text.placeholder);
-    this.text.addEventListener('input', () => this.filter());
-    this.kind.setAttribute('aria-label', trans.__('Source'));
-    this.kind.addEventListener('change', () => this.filter());
-    this.said.setAttribute('role', 'status');
     this.list.setAttribute('aria-label', trans.__('Tools'));
     const bar = el('div', 'oc-panel-bar');
     bar.append(this.text, this.kind);

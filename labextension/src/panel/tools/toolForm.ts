@@ -6,7 +6,7 @@ import { insertCell, takesCells } from '../../notebook/rerun';
 import { button, el, setText, show } from '../../card/dom';
 import { visible } from '../../card/format';
 import { trans } from '../../card/i18n';
-import { wordsOf } from '../kernelChooser';
+import { statusLine, wordsOf } from '../controls';
 import type { Surroundings } from '../section';
 import { toolLine } from '../../card/toolLine';
 import { ArgumentsForm } from './argumentsForm';
@@ -28,7 +28,7 @@ export class ToolForm {
   readonly title = el('h3', 'oc-tool-name');
   private readonly form: ArgumentsForm;
   private readonly fields = el('div');
-  private readonly said = el('p', 'oc-panel-said');
+  private readonly said = statusLine();
 
   /**
    * @param kernel - where the tool is; undefined when it is gone.
@@ -41,7 +41,6 @@ export class ToolForm {
     this.title.textContent = tool.name;
     this.title.tabIndex = -1;
     this.form = new ArgumentsForm(formSchema(tool.fields));
-    this.said.setAttribute('role', 'status');
     const buttons = el('div', 'oc-tool-buttons');
     const run = button(trans.__('Run'), '', 'oc-panel-button', () => void this.make(true));
     run.title = trans.__('Runs in a new cell below the active one');
