@@ -4,7 +4,7 @@ import { trans } from './i18n';
 import { drawDiffs } from './bodies/diffs';
 import { textBox } from './copy';
 import { drawDiff } from './diffview';
-import { button, el, hasFocus, setText, show } from './dom';
+import { button, el, hasFocus, onEnterEscape, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
 import { ReviseForm } from './revise';
@@ -143,15 +143,8 @@ export class AskView extends Prompt {
     this.word.placeholder = trans.__('Reason (sent to the model)');
     this.word.setAttribute('aria-label', this.word.placeholder);
     this.word.title = trans.__('Enter denies the call with this reason');
-    this.word.addEventListener('keydown', event => {
-      if (event.key === 'Enter' && !event.isComposing) {
-        event.preventDefault();
-        this.deny();
-      } else if (event.key === 'Escape') {
-        // out of the field, where keys answer again
-        this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true });
-      }
-    });
+    // Escape: out of the field, where keys answer again
+    onEnterEscape(this.word, () => this.deny(), () => this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true }));
     const change = button(trans.__('Change…'), '4', 'oc-button', () => this.change());
     change.title = trans.__('Change the arguments before the call runs');
     row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.mayChange ? [change] : []));
@@ -182,15 +175,7 @@ export class AskView extends Prompt {
       field.type = 'text';
       field.value = pattern;
       field.setAttribute('aria-label', trans.__('Pattern %1', index + 1));
-      field.addEventListener('keydown', event => {
-        if (event.key === 'Enter' && !event.isComposing) {
-          event.preventDefault();
-          this.always('session');
-        } else if (event.key === 'Escape') {
-          event.preventDefault();
-          this.back();
-        }
-      });
+      onEnterEscape(field, () => this.always('session'), () => this.back());
       this.fields.push(field);
       group.append(field);
       if (visible(pattern) !== pattern) {

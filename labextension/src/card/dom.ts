@@ -51,6 +51,17 @@ export function button(name: string, key: string, className: string, press: () =
   return node;
 }
 
+/** Calls `enter` or `escape` at these keys in a text field, in place of what they usually do; not while a word is composed. */
+export function onEnterEscape(field: HTMLElement, enter: (event: KeyboardEvent) => void, escape: () => void): void {
+  field.addEventListener('keydown', event => {
+    const act = event.isComposing ? undefined : { Enter: enter, Escape: escape }[event.key];
+    if (act) {
+      event.preventDefault();
+      act(event);
+    }
+  });
+}
+
 /** Whether the focus is in `node`, also inside a shadow tree. */
 export function hasFocus(node: HTMLElement): boolean {
   const root = node.getRootNode() as Document | ShadowRoot;

@@ -1,6 +1,6 @@
 /** The viewer's buttons, and its words on where one is and what goes on. */
 
-import { button, el, setText } from '../card/dom';
+import { button, el, onEnterEscape, setText } from '../card/dom';
 import { trans } from '../card/i18n';
 
 /** What the buttons do. */
@@ -12,7 +12,6 @@ export interface Acts {
   back(): void;
   follow(): void;
   wrap(): void;
-  colours(): void;
   find(): void;
   copy(): void;
   download(): void;
@@ -22,7 +21,6 @@ export class Bar {
   readonly node = el('div', 'oc-pages-bar');
   readonly follow: HTMLButtonElement;
   readonly wrap: HTMLButtonElement;
-  readonly colours: HTMLButtonElement;
   readonly download: HTMLButtonElement;
   private readonly field = el('input', 'oc-line');
   private readonly place = el('span', 'oc-place');
@@ -35,29 +33,20 @@ export class Bar {
       made.setAttribute('aria-keyshortcuts', key);
       return made;
     };
-    const toggle = (name: string, on: boolean, press: () => void): HTMLButtonElement => {
+    const toggle = (name: string, press: () => void): HTMLButtonElement => {
       const made = button(name, '', 'oc-button oc-toggle', press);
-      set(made, on);
+      set(made, false);
       return made;
     };
     const label = el('label', '', `${trans.__('Line')} `);
     this.field.type = 'number';
     this.field.placeholder = trans.__('Line'); // a narrow toolbar hides the label
     this.field.min = '1';
-    this.field.addEventListener('keydown', event => {
-      event.stopPropagation();
-      if (event.key === 'Enter' && this.field.value) {
-        acts.line(Math.max(1, Math.floor(Number(this.field.value))));
-      } else if (event.key === 'Escape') {
-        event.preventDefault();
-        acts.back();
-      }
-    });
+    onEnterEscape(this.field, () => this.field.value && acts.line(Math.max(1, Math.floor(Number(this.field.value)))), acts.back);
     label.append(this.field);
-    this.follow = toggle(trans.__('Follow'), false, acts.follow);
+    this.follow = toggle(trans.__('Follow'), acts.follow);
     this.follow.title = trans.__('Follow new output as it is written');
-    this.wrap = toggle(trans.__('Wrap'), false, acts.wrap);
-    this.colours = toggle(trans.__('Colours'), true, acts.colours);
+    this.wrap = toggle(trans.__('Wrap'), acts.wrap);
     const copy = button(trans.__('Copy'), '', 'oc-button', acts.copy);
     // in a dialog, a press on a button takes away what is chosen in the text
     copy.addEventListener('mousedown', event => event.preventDefault());
@@ -71,7 +60,6 @@ export class Bar {
       plain(trans.__('Find'), 'Control+F', acts.find),
       this.follow,
       this.wrap,
-      this.colours,
       copy,
       this.download,
       this.said,

@@ -7,11 +7,11 @@ import type { Page } from './source';
 const HIT = 'oc-hit';
 
 /** The rows of `page`, without their numbers, which {@link label} sets. */
-export function drawRows(page: Page, plain: boolean): HTMLElement[] {
+export function drawRows(page: Page): HTMLElement[] {
   const drawn = ansiLines(page.lines, page.style).map(nodes => {
     const row = el('span', 'oc-row');
     const text = el('span', 'oc-text');
-    text.append(...(plain ? [nodes.map(node => node.textContent).join('')] : nodes));
+    text.append(...nodes);
     row.append(el('span', 'oc-n'), text);
     return row;
   });

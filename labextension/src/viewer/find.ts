@@ -2,7 +2,7 @@
 
 import { UUID } from '@lumino/coreutils';
 
-import { button, el, setText, show } from '../card/dom';
+import { button, el, onEnterEscape, setText, show } from '../card/dom';
 import { trans } from '../card/i18n';
 import type { Found, Source } from './source';
 
@@ -53,7 +53,7 @@ export class FindBar {
     this.field.spellcheck = false;
     this.field.placeholder = trans.__('Find');
     this.field.setAttribute('aria-label', trans.__('Find'));
-    this.field.addEventListener('keydown', event => this.key(event));
+    onEnterEscape(this.field, ({ shiftKey }) => void this.go(shiftKey ? -1 : 1), () => this.close());
     this.field.addEventListener('input', () => {
       clearTimeout(this.typing);
       this.typing = setTimeout(() => void this.go(1, true), TYPED_MS);
@@ -197,14 +197,6 @@ export class FindBar {
     made.title = name;
     made.setAttribute('aria-pressed', 'false');
     return made;
-  }
-
-  private key(event: KeyboardEvent): void {
-    if (event.key === 'Enter' && !event.isComposing) {
-      event.preventDefault();
-      event.stopPropagation();
-      void this.go(event.shiftKey ? -1 : 1);
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** What a viewer says when it gets no rows: why, where the file is, and how else it can be read. */
 
+import { copyButton } from '../card/copy';
 import { button, el, setText, show } from '../card/dom';
 import { visibleLine } from '../card/format';
 import type { CardSpill } from '../card/token';
@@ -17,13 +18,8 @@ export class Trouble {
     const other = el('p', '', trans.__('You can also read it in a cell: '));
     other.append(el('code', '', visibleLine(`%tool read ${quoted} offset=${line}`)));
     const where = el('code', '', visibleLine(path));
-    const copy = button(trans.__('Copy path'), '', 'oc-button', () => {
-      const done = navigator.clipboard?.writeText(path) ?? Promise.reject(new Error('no clipboard'));
-      done.then(
-        () => setText(copy, trans.__('Copied')),
-        () => getSelection()?.selectAllChildren(where)
-      );
-    });
+    const name = trans.__('Copy path');
+    const copy = copyButton(name, name, 'oc-button', () => path, () => getSelection()?.selectAllChildren(where));
     const file = el('p');
     file.append(where, ' ', copy);
     this.node.setAttribute('role', 'alert');

@@ -43,7 +43,6 @@ export class Viewer {
   private asked = 0;
   private growing = false;
   private following = false;
-  private plain = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private disposed = false;
   /** The line that is marked. */
@@ -68,7 +67,6 @@ export class Viewer {
       back: () => this.focus(),
       follow: () => this.follow(!this.following),
       wrap: () => this.wrap(!this.text.classList.contains('oc-wrap')),
-      colours: () => void this.colours(),
       find: () => this.openFind(),
       copy: () => void this.copy(),
       download: () => void this.download.press()
@@ -203,7 +201,7 @@ export class Viewer {
 
   private replace(page: Page): void {
     this.rows.replace(page);
-    this.text.replaceChildren(...drawRows(page, this.plain));
+    this.text.replaceChildren(...drawRows(page));
     if (!page.lines.length) {
       this.text.append(el('span', 'oc-empty', trans.__('The file is empty.')));
     }
@@ -224,7 +222,7 @@ export class Viewer {
       if (!page || !(direction > 0 ? rows.follows(page) : rows.precedes(page))) {
         return;
       }
-      const drawn = drawRows(page, this.plain);
+      const drawn = drawRows(page);
       const before = text.scrollHeight;
       if (direction > 0) {
         text.querySelector('.oc-empty')?.remove();
@@ -409,18 +407,6 @@ export class Viewer {
   private wrap(on: boolean): void {
     this.text.classList.toggle('oc-wrap', on);
     set(this.bar.wrap, on);
-  }
-
-  private async colours(): Promise<void> {
-    this.plain = !this.plain;
-    set(this.bar.colours, !this.plain);
-    const top = this.text.scrollTop;
-    const page = await this.get({ at: this.rows.start });
-    if (page) {
-      this.replace(page);
-      this.text.scrollTop = top;
-      this.drawPlace();
-    }
   }
 
   private openFind(): void {
