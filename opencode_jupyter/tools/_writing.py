@@ -46,7 +46,7 @@ def load(path: Path) -> bytes | None:
         return file.read()
 
 
-async def at_start(ctx: ToolContext, path: Path) -> Snapshot | None:
+async def snapshot_at_start(ctx: ToolContext, path: Path) -> Snapshot | None:
     """The file as a person's call begins, for `check_unchanged`; None if it is missing, or no person calls."""
     if ctx.by != "user":
         return None
@@ -65,7 +65,7 @@ def check_unchanged(ctx: ToolContext, path: Path, started: Snapshot | None) -> N
     Args:
         ctx: the call.
         path: the file.
-        started: from `at_start`.
+        started: from `snapshot_at_start`.
 
     Raises:
         NotReadError: the session has not read it.
@@ -98,7 +98,7 @@ async def publish_edited(ctx: ToolContext, path: Path) -> None:
         await ctx.workspace.bus.publish_and_wait("file.edited", {"file": printable(str(path))})
 
 
-async def put(ctx: ToolContext, path: Path, place: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
+async def write_file(ctx: ToolContext, path: Path, place: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
     """Write `after` and publish it (formatters subscribe), if the file still holds `before`.
 
     A file that holds `after` already is left as it is: nothing is written, recorded or published.
@@ -166,7 +166,7 @@ def _places(paths: Sequence[Path]) -> list[Path]:
     return sorted({_paths.real(path) for path in paths})
 
 
-async def put_all(
+async def write_files(
     ctx: ToolContext, changes: Sequence[FileChange], results: Sequence[Result], tool: str
 ) -> dict[Path, str]:
     """Bring the files to what they are to be, if they still are what they were.
@@ -189,7 +189,7 @@ async def put_all(
     changes_made = await anyio.to_thread.run_sync(_write, ctx, results, tool)
     ctx.workspace.service(Formatters)
     bus = ctx.workspace.bus
-    remaining = await anyio.to_thread.run_sync(left, changes)
+    remaining = await anyio.to_thread.run_sync(existing_targets, changes)
     for path in remaining:
         await publish_edited(ctx, path)
     for change in changes:
@@ -200,7 +200,7 @@ async def put_all(
     return await anyio.to_thread.run_sync(_formatted, ctx, remaining, results, changes_made)
 
 
-def left(changes: Sequence[FileChange]) -> list[Path]:
+def existing_targets(changes: Sequence[FileChange]) -> list[Path]:
     """The files that are there after `changes`, each once (one that was added may have been moved on)."""
     return [path for path in {change.target: 0 for change in changes if change.type != "delete"} if path.exists()]
 

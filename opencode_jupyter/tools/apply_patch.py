@@ -70,21 +70,21 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Edit files with a patch."""
     if not args.patch_text:
         raise _paths.missing_argument("patchText", "the patch")
-    hunks = await anyio.to_thread.run_sync(_parsed, args.patch_text)
+    hunks = await anyio.to_thread.run_sync(_parse, args.patch_text)
     paths = _paths_of(ctx, hunks)
     for path in await anyio.to_thread.run_sync(_external, ctx, paths):
         await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
         await _writing.hold(ctx, stack, paths)
-        planned = await anyio.to_thread.run_sync(_planned, ctx, hunks)
+        planned = await anyio.to_thread.run_sync(_plan, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
         names = printable(", ".join(dict.fromkeys(ctx.workspace.relative(change.path) for change in planned.changes)))
         asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
         await ctx.ask("edit", patterns, ["*"], asked, also=moved)
         ctx.proceed()
-        formatted = await _writing.put_all(ctx, planned.changes, planned.results, "apply_patch")
+        formatted = await _writing.write_files(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
             changes = [replace(one, after=formatted.get(one.target, one.after)) for one in planned.changes]
             diffs = await anyio.to_thread.run_sync(_diffs, ctx, changes)
@@ -93,7 +93,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = await anyio.to_thread.run_sync(_writing.left, planned.changes)
+    targets = await anyio.to_thread.run_sync(_writing.existing_targets, planned.changes)
     diagnostics = await diagnostics_after(ctx, targets)
     output += "".join(diagnostics.named_file(target, _name(ctx, target)) for target in targets)
     return ToolResult(_title(output), output, {**metadata, "diagnostics": diagnostics.metadata})
@@ -102,7 +102,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
 _LETTER = {"add": "A", "update": "M", "move": "M", "delete": "D"}
 
 
-def _parsed(text: str) -> list[Hunk]:
+def _parse(text: str) -> list[Hunk]:
     """The hunks of a patch.
 
     Raises:
@@ -111,7 +111,7 @@ def _parsed(text: str) -> list[Hunk]:
     try:
         hunks = parse(text)
     except PatchError as error:
-        raise _refused(error) from error
+        raise _rejection(error) from error
     if hunks:
         return hunks
     if text.replace("\r\n", "\n").replace("\r", "\n").strip() == "*** Begin Patch\n*** End Patch":
@@ -146,7 +146,7 @@ def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
     return list(out.values())
 
 
-def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
+def _plan(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
     """What the patch makes of the files; nothing is written.
 
     Raises:
@@ -159,11 +159,11 @@ def _planned(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
     except ToolAbortedError:
         raise
     except ToolError as error:
-        raise _refused(error) from error
+        raise _rejection(error) from error
     return planned
 
 
-def _refused(error: ToolError) -> ToolError:
+def _rejection(error: ToolError) -> ToolError:
     plain = isinstance(error, PatchError) and error.plain
     return ToolError(
         printable(f"apply_patch verification failed: {'' if plain else 'Error: '}{error}"),

@@ -51,7 +51,7 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise SameTextError
 
     def make(path: Path, before: bytes | None) -> Made:
-        return *changed(path, before, args), {}
+        return *apply_replacement(path, before, args), {}
 
     return await edit_file(ctx, args.file_path, "edit", args, make)
 
@@ -92,7 +92,7 @@ async def edit_file(
         ToolError: and what `make`, the asks and the writing raise.
     """
     path = _paths.target(ctx, file_path)
-    started = await _writing.at_start(ctx, path)
+    started = await _writing.snapshot_at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
@@ -105,7 +105,7 @@ async def edit_file(
         await anyio.to_thread.run_sync(_writing.check_notebook, path, before, after)
         file_diff = await anyio.to_thread.run_sync(filediff, path, old, new)
         await _writing.ask(ctx, path, file_diff["patch"])
-        written = await _writing.put(ctx, path, real, before, after, tool)
+        written = await _writing.write_file(ctx, path, real, before, after, tool)
         if written != after:
             file_diff = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
 
@@ -118,7 +118,7 @@ async def edit_file(
     )
 
 
-def changed(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
+def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
     """The file's text before and after.
 
     Raises:

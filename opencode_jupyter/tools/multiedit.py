@@ -16,7 +16,7 @@ from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
 from . import _paths
 from .builtin import builtin
-from .edit import WHOLE, Made, changed, edit_file, filediff
+from .edit import WHOLE, Made, apply_replacement, edit_file, filediff
 
 
 class Edit(Arguments):
@@ -87,7 +87,7 @@ def _all(
     for number, edit in enumerate(edits, 1):
         ctx.abort.raise_if_aborted()
         try:
-            old, new = changed(path, content, edit)
+            old, new = apply_replacement(path, content, edit)
         except ToolError as error:
             if len(edits) == 1:
                 raise

@@ -22,7 +22,7 @@ from . import _paths, _writing
 from ._paths import assert_external
 from .builtin import builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
-from .notebook.change import CellChange, CellEdit, Operation, around, in_file, plan
+from .notebook.change import CellChange, CellEdit, Operation, changed_text, list_around, plan
 from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
 from .notebook_read import label
 
@@ -115,10 +115,10 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
                     "cell is another one there. Nothing was changed. Read it with notebook_read and try again."
                 )
         if where.document is not None:
-            cells, notes = await _in_document(ctx, path, where, change)
-            change = _as_is(change, cells)
+            cells, notes = await _change_document(ctx, path, where, change)
+            change = _with_current_cells(change, cells)
         else:
-            notes = await _in_file(ctx, path, real, where, change)
+            notes = await _change_file(ctx, path, real, where, change)
     return _result(ctx, path, change, where.document is not None, notes)
 
 
@@ -156,10 +156,10 @@ async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location
     content = await notebooks.front_end.read(document)
     cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
     where = _Location(cells, True, document, notebooks.front_end)
-    if not notebooks.knows(ctx.session_id, path) and ctx.workspace.files.get(ctx.session_id, path) is not None:
+    if not notebooks.has_seen(ctx.session_id, path) and ctx.workspace.files.get(ctx.session_id, path) is not None:
         # It was read as a file, before it was opened: what the file holds is what the session has seen.
         read = await anyio.to_thread.run_sync(_load, ctx, path, edit)
-        notebooks.saw(ctx.session_id, path, _with_ids(read.cells, cells))
+        notebooks.note_cells(ctx.session_id, path, _with_ids(read.cells, cells))
     change = await anyio.to_thread.run_sync(partial(plan, cells, edit, with_ids=True))
     named = change.before or (change.follows if edit.cell is not None else None)
     by_index = named is not None and str(edit.cell) != named.id
@@ -197,13 +197,13 @@ def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     return _Location(file.cells, file.has_ids, file=file, before=before)
 
 
-async def _in_file(ctx: ToolContext, path: Path, real: Path, where: _Location, change: CellChange) -> list[str]:
+async def _change_file(ctx: ToolContext, path: Path, real: Path, where: _Location, change: CellChange) -> list[str]:
     """Make the change in the file; gives what a reader must know."""
     file = where.file
     assert file is not None
 
     def build() -> bytes:
-        text = in_file(change, file)
+        text = changed_text(change, file)
         bom = where.before is not None and decode(where.before[:3]).bom
         after = encode(text, bom=bom)
         changed = parse(after, str(path))
@@ -212,7 +212,7 @@ async def _in_file(ctx: ToolContext, path: Path, real: Path, where: _Location, c
         return after
 
     after = await anyio.to_thread.run_sync(build)
-    await _writing.put(ctx, path, real, where.before, after, "notebook_edit")
+    await _writing.write_file(ctx, path, real, where.before, after, "notebook_edit")
     notebooks = ctx.workspace.service(Notebooks)
     notebooks.forget(ctx.session_id, path)
     notes = []
@@ -226,7 +226,7 @@ async def _in_file(ctx: ToolContext, path: Path, real: Path, where: _Location, c
     return notes
 
 
-async def _in_document(
+async def _change_document(
     ctx: ToolContext, path: Path, where: _Location, plan: CellChange
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Make the change in the open document; gives its cells, and what a reader must know."""
@@ -255,7 +255,7 @@ async def _in_document(
     return cells, [note]
 
 
-def _as_is(change: CellChange, cells: Sequence[dict[str, Any]]) -> CellChange:
+def _with_current_cells(change: CellChange, cells: Sequence[dict[str, Any]]) -> CellChange:
     """The plan with the cells as the document has them now: a person may have added others meanwhile."""
     now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
     identity = change.cell.id
@@ -278,7 +278,7 @@ def _result(ctx: ToolContext, path: Path, change: CellChange, opened: bool, note
             "It keeps the outputs of its last run, which might not match the new source until it is run again."
         )
     sentences += notes
-    output = " ".join(sentences) + f"\n\n<cells>\n{around(change)}\n</cells>"
+    output = " ".join(sentences) + f"\n\n<cells>\n{list_around(change)}\n</cells>"
     filediff = {
         "file": printable(str(path)),
         "patch": shorten(change.patch),

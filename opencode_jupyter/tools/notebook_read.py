@@ -23,9 +23,9 @@ from ..text.encoding import printable
 from . import _paths
 from ._paths import assert_external
 from .builtin import builtin
-from .notebook.cells import Cell, NotebookFile, find, parse, problem
+from .notebook.cells import Cell, NotebookFile, find_cell, parse, problem
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
-from .notebook.outputs import PICTURES, Detail, RenderedOutputs, show
+from .notebook.outputs import PICTURES, Detail, RenderedOutputs, render_outputs
 
 LIMIT = 100
 """Cells when no limit is given."""
@@ -100,7 +100,7 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     documents = [document for document in await notebooks.find(path, quick=True) if not document.text]
     if documents:
         notebook = await _open(notebooks, documents, args)
-        notebooks.saw(ctx.session_id, path, notebook.cells)
+        notebooks.note_cells(ctx.session_id, path, notebook.cells)
     else:
         notebook = await run_in_thread(_file, path, real)
         notebooks.forget(ctx.session_id, path)
@@ -149,7 +149,7 @@ async def _open(notebooks: Notebooks, documents: Sequence[OpenDocument], args: P
     content: OpenContent = await notebooks.front_end.read(document, first, count)
     cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
     if args.cell is not None and count:  # which one it is only the document knows
-        index = find(cells, args.cell)
+        index = find_cell(cells, args.cell)
         content = await notebooks.front_end.read(document, index, 1)
         cells = [Cell.of(number, cell) for number, cell in enumerate(content.cells)]
     unsaved = "with unsaved changes" if content.dirty else "all saved"
@@ -172,7 +172,7 @@ def _result(notebook: _Notebook, args: Parameters, path: Path) -> ToolResult:
     cells = notebook.cells
     total = len(cells)
     if args.cell is not None:
-        first = find(cells, args.cell)
+        first = find_cell(cells, args.cell)
         last = first + 1
     else:
         first, limit = args.offset or 0, args.limit or LIMIT
@@ -186,7 +186,9 @@ def _result(notebook: _Notebook, args: Parameters, path: Path) -> ToolResult:
     for cell in cells[first:last]:
         outputs = RenderedOutputs()
         if cell.outputs and args.outputs != "none":
-            outputs = show(notebook.outputs(cell.index), args.outputs, f"cell-{cell.index}", room - len(attachments))
+            outputs = render_outputs(
+                notebook.outputs(cell.index), args.outputs, f"cell-{cell.index}", room - len(attachments)
+            )
         attachments += outputs.attachments
         cut = cut or outputs.cut
         pieces.append(_cell(cell, outputs))

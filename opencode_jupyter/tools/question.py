@@ -61,7 +61,7 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person a question."""
     ctx.proceed()
     try:
-        answers = await ctx.question([_asked(asked) for asked in args.questions])
+        answers = await ctx.question([_to_question(asked) for asked in args.questions])
     except ValueError as error:
         message = f"The question tool was called with invalid arguments: {error}"
         raise InvalidArgumentsError(message, tool="question", for_person=f"question: {error}.") from error
@@ -80,7 +80,7 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     )
 
 
-def _asked(asked: Asked) -> Question:
+def _to_question(asked: Asked) -> Question:
     choices = tuple(Choice(option.label, option.description) for option in asked.options)
     return Question(asked.question, asked.header, choices, bool(asked.multiple))
 

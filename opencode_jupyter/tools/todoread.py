@@ -8,7 +8,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.todos import Todos
 from .builtin import builtin
-from .todowrite import listed, progress
+from .todowrite import progress, todo_result
 
 
 class Parameters(Arguments):
@@ -26,4 +26,4 @@ async def todoread(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Show the session's task list."""
     await ctx.ask("todoread", ["*"], ["*"], {})
     ctx.proceed()
-    return listed(await ctx.workspace.service(Todos).get(ctx.session_id))
+    return todo_result(await ctx.workspace.service(Todos).get(ctx.session_id))

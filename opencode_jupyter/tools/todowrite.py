@@ -76,10 +76,10 @@ async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     todos = [todo.row() for todo in args.todos]
     await ctx.workspace.service(Todos).update(ctx.session_id, todos)
-    return listed(todos)
+    return todo_result(todos)
 
 
-def listed(todos: list[dict[str, Any]]) -> ToolResult:
+def todo_result(todos: list[dict[str, Any]]) -> ToolResult:
     """A task list as both tools give it: how many items are left, the list as JSON, the items as rows."""
     text = escaped(json.dumps(todos, indent=2, ensure_ascii=False))
     return ToolResult(f"{left(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])

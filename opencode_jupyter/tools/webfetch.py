@@ -147,7 +147,7 @@ _STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 _PATTERN = re.compile(r"(?:(https?|\*)://)?(\[[0-9a-f:.]+\]|[^\[\]:/?*#@\\\s]+)(.*)", re.IGNORECASE | re.DOTALL)
 
 
-def names(pattern: str, target: Target) -> bool:
+def names_host(pattern: str, target: Target) -> bool:
     """Return whether a rule's pattern names the target's host in full, and fits its port and path."""
     parts = _PATTERN.fullmatch(pattern)
     if parts is None:
@@ -170,10 +170,11 @@ def names(pattern: str, target: Target) -> bool:
     return any(match(form, rest) for form in forms)
 
 
-def named(rules: Iterable[Rule], target: Target) -> bool:
+def is_named(rules: Iterable[Rule], target: Target) -> bool:
     """Return whether one of the rules names the target."""
     return any(
-        rule.action != "deny" and match(PERMISSION, rule.permission) and names(rule.pattern, target) for rule in rules
+        rule.action != "deny" and match(PERMISSION, rule.permission) and names_host(rule.pattern, target)
+        for rule in rules
     )
 
 
@@ -243,7 +244,7 @@ class Visit:
         return (call.ruleset if call is not None else []), self._ctx.workspace.permissions.approved
 
     def _named(self, target: Target) -> bool:
-        return any(named(rules, target) for rules in self._rules())
+        return any(is_named(rules, target) for rules in self._rules())
 
     def _action(self, url: str) -> int:
         rules, _ = self._rules()

@@ -43,7 +43,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     if not args.file_path:
         raise _paths.missing_argument("filePath", "the file to write")
     path = _paths.target(ctx, args.file_path)
-    started = await _writing.at_start(ctx, path)
+    started = await _writing.snapshot_at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
@@ -57,7 +57,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
         await _writing.ask(ctx, path, patch)
-        await _writing.put(ctx, path, real, before, after, "write")
+        await _writing.write_file(ctx, path, real, before, after, "write")
 
     title = printable(ctx.workspace.relative(path))
     diagnostics = await diagnostics_after(ctx, [path])

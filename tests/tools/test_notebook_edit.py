@@ -17,7 +17,7 @@ from nbformat import v4
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.filetime import FileChangedError, NotReadError
 from opencode_jupyter.tools.notebook.cells import Cell, parse
-from opencode_jupyter.tools.notebook.change import CellEdit, in_file, plan
+from opencode_jupyter.tools.notebook.change import CellEdit, changed_text, plan
 from opencode_jupyter.tools.notebook.documents import Notebooks
 from opencode_jupyter.tools.notebook.source import NotebookSource
 from opencode_jupyter.workspace import Workspace
@@ -188,7 +188,7 @@ async def test_what_was_read_in_jupyterlab_and_closed_there_is_read_again(worksp
     path = make(project / "a.ipynb")
     before = path.read_bytes()
     session = workspace.sessions.get(None).id
-    workspace.service(Notebooks).saw(session, path, [Cell(0, "intro", "markdown", "# never saved")])
+    workspace.service(Notebooks).note_cells(session, path, [Cell(0, "intro", "markdown", "# never saved")])
     with pytest.raises(ToolError, match=r"was open in JupyterLab when it was read and is not any more"):
         await edit(workspace, path, read=False, cell=0, newSource="x")
     assert path.read_bytes() == before
@@ -284,12 +284,12 @@ def test_the_style_of_a_file_stays(style: str, end: str, newline: str) -> None:
     for at in range(3):
         cells = [one, two]
         cells.insert(at, listed)
-        assert source.inserted(at, made) == text(*cells)
-    assert source.deleted(0) == text(two)
-    assert source.deleted(1) == text(one)
-    assert source.moved(0, 1) == text(two, one)
-    assert NotebookSource(source.deleted(0)).deleted(0) == text()
-    assert NotebookSource(text()).inserted(0, made) == text(listed)
+        assert source.insert_cell(at, made) == text(*cells)
+    assert source.delete_cell(0) == text(two)
+    assert source.delete_cell(1) == text(one)
+    assert source.move_cell(0, 1) == text(two, one)
+    assert NotebookSource(source.delete_cell(0)).delete_cell(0) == text()
+    assert NotebookSource(text()).insert_cell(0, made) == text(listed)
     assert source.with_cell(0, listed) == text(listed, two)
 
 
@@ -302,10 +302,10 @@ def test_bytes_of_other_cells_stay_whatever_they_are() -> None:
     source = NotebookSource(text)
     assert source.with_source(1, "2") == text.replace('"two"', '"2"')
     assert source.with_source(0, "ü") == text.replace('"one"', '"ü"')
-    for changed in (source.deleted(0), source.deleted(1), source.moved(0, 1), source.moved(1, 0)):
+    for changed in (source.delete_cell(0), source.delete_cell(1), source.move_cell(0, 1), source.move_cell(1, 0)):
         json.loads(changed)
     assert '{ "id":"a","cell_type":"raw","metadata":{"n": 1.0e5, "m": 1E400, "u": "\\u00e9é"}, "source" : "one" }' in (
-        source.moved(1, 0)
+        source.move_cell(1, 0)
     )
 
 
@@ -348,7 +348,7 @@ def test_any_changes_leave_a_valid_notebook_and_other_cells_alone(
                 plan(file.cells, wanted, with_ids=file.has_ids)
             continue
         made = plan(file.cells, wanted, with_ids=file.has_ids)
-        text = in_file(made, file)
+        text = changed_text(made, file)
         expected = _expected(expected, wanted, made.after)
         now = json.loads(text)["cells"]
         assert [(_joined(c["source"]), c.get("outputs"), c.get("id")) for c in now] == expected

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.tools.web.address import is_metadata, not_public, parsed
+from opencode_jupyter.tools.web.address import is_metadata, not_public, parse_address
 from opencode_jupyter.tools.web.target import parse
-from opencode_jupyter.tools.webfetch import named, names
+from opencode_jupyter.tools.webfetch import is_named, names_host
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "172.32.0.1", "100.128.0.1", "192.0.1.1", "223.255.255.255"]
 PUBLIC_6 = ["2606:4700:4700::1111", "2a00:1450:4001:81b::200e", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
@@ -33,14 +33,14 @@ PRIVATE_6 = [
 
 @pytest.mark.parametrize("text", [*PUBLIC, *PUBLIC_6])
 def test_public(text: str) -> None:
-    address = parsed(text)
+    address = parse_address(text)
     assert address is not None
     assert not_public(address) is None
 
 
 @pytest.mark.parametrize("text", [*PRIVATE, *PRIVATE_6])
 def test_not_public(text: str) -> None:
-    address = parsed(text)
+    address = parse_address(text)
     assert address is not None
     assert not_public(address)
 
@@ -196,11 +196,11 @@ def test_any_text_is_a_url_or_an_error(text: str) -> None:
     ],
 )
 def test_a_rule_names_a_host_in_full(pattern: str, url: str, fits: bool) -> None:
-    assert names(pattern, parse(url)) is fits
+    assert names_host(pattern, parse(url)) is fits
 
 
 def test_rules_that_deny_or_speak_of_something_else_name_nothing() -> None:
     target = parse("http://localhost/")
-    assert not named([Rule("webfetch", "localhost", "deny"), Rule("bash", "localhost", "allow")], target)
-    assert named([Rule("webfetch", "localhost", "ask")], target)
-    assert named([Rule("*", "localhost", "allow")], target)
+    assert not is_named([Rule("webfetch", "localhost", "deny"), Rule("bash", "localhost", "allow")], target)
+    assert is_named([Rule("webfetch", "localhost", "ask")], target)
+    assert is_named([Rule("*", "localhost", "allow")], target)

@@ -14,7 +14,7 @@ import pytest
 
 from opencode_jupyter.tools import _ripgrep
 from opencode_jupyter.tools.codeindex import listing, service
-from opencode_jupyter.tools.codeindex.ranking import question
+from opencode_jupyter.tools.codeindex.ranking import parse_query
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
 from opencode_jupyter.tools.codeindex.store import Corrupt, Store
 from opencode_jupyter.workspace import Workspace
@@ -280,7 +280,7 @@ async def test_a_workspace_has_one_and_closes_it(root: Path, tmp_path: Path) -> 
 
 
 def test_a_question_knows_synonyms_and_names() -> None:
-    asked = question("delete the parse_config of a Reader.read")
+    asked = parse_query("delete the parse_config of a Reader.read")
     assert asked.symbols == ("parse_config", "reader.read")
     first = next(c for c in asked.concepts if c.term == "delet")
     assert "remov" in first.others and "the" not in [c.term for c in asked.concepts]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter import ToolError
-from opencode_jupyter.text.patch import Chunk, Line, PatchError, PatchMismatchError, apply, updated
+from opencode_jupyter.text.patch import Chunk, Line, PatchError, PatchMismatchError, apply, apply_chunks
 
 
 def body(*lines: str) -> str:
@@ -242,14 +242,14 @@ def test_any_text_becomes_any_other(
     (hunk,) = parse(update(*chunks_between(old, new, cuts)))
     assert isinstance(hunk, UpdateFile)
     end = newline if "\r\n" in text else "\n"
-    assert updated(text, hunk.chunks, "f") == "".join(line + end for line in new)
+    assert apply_chunks(text, hunk.chunks, "f") == "".join(line + end for line in new)
 
 
 @given(st.text("ab \n\r", max_size=20), st.lists(st.lists(st.tuples(st.sampled_from(" -+?"), st.sampled_from(["a", "b", "", " "])), max_size=4), max_size=3))  # fmt: skip  # noqa: E501
 def test_no_chunk_breaks_it(text: str, given_chunks: list[list[tuple[str, str]]]) -> None:
     chunks = [Chunk(tuple(Line(sign, line) for sign, line in one)) for one in given_chunks]  # type: ignore[arg-type]
     try:
-        out = updated(text, chunks, "f")
+        out = apply_chunks(text, chunks, "f")
     except PatchError:
         return
     assert out == text if not chunks else out == "" or out.endswith("\n")
@@ -267,7 +267,7 @@ signed_lines = st.lists(
 def test_line_ends_make_no_difference(old: list[str], chunks: list[Chunk]) -> None:
     def outcome(newline: str) -> str:
         try:
-            return updated("".join(line + newline for line in old), chunks, "f").replace("\r\n", "\n")
+            return apply_chunks("".join(line + newline for line in old), chunks, "f").replace("\r\n", "\n")
         except PatchMismatchError as error:
             return str(error)
 
@@ -278,7 +278,7 @@ def test_ten_thousand_chunks_are_applied() -> None:
     count = 10_000
     text = "".join(f"  head {n}\n    body\n\n" for n in range(count))
     chunks = [Chunk((Line(" ", f"head {n}"), Line("-", "    body"), Line("+", f"    new {n}"))) for n in range(count)]
-    assert updated(text, chunks, "f").count("new") == count
+    assert apply_chunks(text, chunks, "f").count("new") == count
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800", "a" * 40_000])

@@ -1,6 +1,6 @@
 """Patches in the file-oriented language of Codex's and OpenCode's apply_patch."""
 
-from .content import seek, updated
+from .content import apply_chunks, seek
 from .grammar import (
     AddFile,
     Chunk,
@@ -31,8 +31,8 @@ __all__ = [
     "Result",
     "UpdateFile",
     "apply",
+    "apply_chunks",
     "parse",
     "plan",
     "seek",
-    "updated",
 ]

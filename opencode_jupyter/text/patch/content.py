@@ -24,7 +24,7 @@ class _Replacement(NamedTuple):
     lines: tuple[Line, ...]
 
 
-def updated(text: str, chunks: Sequence[Chunk], path: str) -> str:
+def apply_chunks(text: str, chunks: Sequence[Chunk], path: str) -> str:
     """`text` with `chunks` applied.
 
     A line that the patch shows as context takes the patch's spelling, every line keeps its line end (new ones

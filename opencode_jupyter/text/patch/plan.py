@@ -18,7 +18,7 @@ from ...core.atomic_many import Write, write_all
 from ...core.errors import ToolError
 from ...core.paths import check_file_name
 from ..encoding import Text, decode, encode
-from .content import updated
+from .content import apply_chunks
 from .grammar import AddFile, DeleteFile, Hunk, PatchError, PatchFileError, UpdateFile, parse
 
 Kind = Literal["add", "update", "move", "delete"]
@@ -165,7 +165,7 @@ class _Picture:
     def update(self, path: Path, hunk: UpdateFile, target: Path | None) -> None:
         old = self._to_update(path)
         source = self._open(path)
-        new = Text(updated(old.text, hunk.chunks, str(path)), old.bom)
+        new = Text(apply_chunks(old.text, hunk.chunks, str(path)), old.bom)
         content = encode(new.text, bom=new.bom)
         if target is None or self._entry(target) == self._entry(path):
             source.after = content

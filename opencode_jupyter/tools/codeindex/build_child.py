@@ -70,7 +70,7 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
     asked = [(path, store.digest(path) if path in known else None) for path in todo]
     with store.change():
         store.forget(gone)
-    batches = looked(root, asked, workers)
+    batches = read_in_processes(root, asked, workers)
     while some := list(islice(batches, COMMIT // BATCH)):
         with store.change():
             for updates in some:
@@ -80,7 +80,7 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
                 _say(str(done))
 
 
-def looked(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
+def read_in_processes(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
     """What processes find in files, in batches."""
     batches = [asked[i : i + BATCH] for i in range(0, len(asked), BATCH)]
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")

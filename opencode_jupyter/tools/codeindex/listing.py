@@ -70,11 +70,11 @@ class Listing:
         if raw == self._raw:
             return False
         before, self._raw = self.paths, raw
-        self.paths, self.cut = _wanted(raw)
+        self.paths, self.cut = _indexed_paths(raw)
         return self.paths != before
 
 
-def _wanted(raw: bytes) -> tuple[list[str], bool]:
+def _indexed_paths(raw: bytes) -> tuple[list[str], bool]:
     names = [name.removeprefix(b"./") for name in raw.split(b"\0")]
     environments = {name.removesuffix(_MARK) for name in names if name.endswith(b"/" + _MARK)}
     out: list[str] = []
@@ -82,7 +82,7 @@ def _wanted(raw: bytes) -> tuple[list[str], bool]:
     for name in names:
         if not name.endswith(known) and not name.lower().endswith(known):
             continue
-        if b"node_modules/" in name or (environments and _under(name, environments)):
+        if b"node_modules/" in name or (environments and _is_under(name, environments)):
             continue
         try:
             path = os.fsdecode(name)
@@ -96,7 +96,7 @@ def _wanted(raw: bytes) -> tuple[list[str], bool]:
     return out[:MOST], len(out) > MOST
 
 
-def _under(name: bytes, folders: set[bytes]) -> bool:
+def _is_under(name: bytes, folders: set[bytes]) -> bool:
     at = name.find(b"/")
     while at >= 0:
         if name[: at + 1] in folders:

@@ -92,7 +92,7 @@ class Question:
     symbols: tuple[str, ...]
 
 
-def question(query: str) -> Question:
+def parse_query(query: str) -> Question:
     """Take a query apart; no concepts if nothing in it can be looked for."""
     query = query[:LONGEST]
     rest, concepts = _turns(query)
@@ -169,12 +169,12 @@ class Hit:
     """Time of change (ns) and size of the file then."""
 
 
-def everywhere(path: str) -> bool:
+def allow_all(path: str) -> bool:
     """For a search that may show every file."""
     return True
 
 
-def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = everywhere) -> list[Hit]:
+def rank(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = allow_all) -> list[Hit]:
     """The pieces that fit `query` best, best first.
 
     Of two that read the same one is left out; those that differ from a better one in numbers alone come last.
@@ -185,7 +185,7 @@ def ranked(store: Store, query: str, limit: int, allowed: Callable[[str], bool] 
         limit: how many.
         allowed: whether a file, by its path in the project, may be shown.
     """
-    asked = question(query)
+    asked = parse_query(query)
     if not asked.concepts:
         return []
     weighted, promising = _promising(store.connection, asked)

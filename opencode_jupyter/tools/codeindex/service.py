@@ -23,7 +23,7 @@ from ...core.threads import run_in_thread
 from .build_child import send
 from .extract import look
 from .listing import Listing, Watch, states
-from .ranking import Hit, everywhere, ranked
+from .ranking import Hit, allow_all, rank
 from .store import Corrupt, Store, remove
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Project:
         query: str,
         limit: int,
         progress: Progress = lambda *_: None,
-        allowed: Callable[[str], bool] = everywhere,
+        allowed: Callable[[str], bool] = allow_all,
     ) -> list[Hit]:
         """The pieces that fit a query best, best first, from an index that is brought up to date before.
 
@@ -115,7 +115,7 @@ class Project:
             for again in (True, False):
                 try:
                     await self._refresh(progress)
-                    return await self._with_store(lambda store: ranked(store, query, limit, allowed))
+                    return await self._with_store(lambda store: rank(store, query, limit, allowed))
                 except (Corrupt, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error

@@ -104,9 +104,9 @@ class Client:
         self._capabilities: dict[str, Any] = {}
         self._registered: dict[str, str] = {}
         self._documents = Documents(1)
-        self._tree = Tree(root, self._cares)
+        self._tree = Tree(root, self._is_relevant)
         self._working: set[str] = set()
-        self._told = asyncio.Event()
+        self._activity = asyncio.Event()
         """Set when diagnostics come or work begins or ends; who waits clears it."""
         self._batches: dict[Path, int] = {}
         self._since: dict[Path, int] = {}
@@ -114,7 +114,7 @@ class Client:
         self._news_told = 0
         self._asked_at: dict[Path, int] = {}
         """How much news the server had been told when a file's diagnostics were asked for."""
-        self._over = f"The language server {server.name} is not running."
+        self._closed_reason = f"The language server {server.name} is not running."
         self._lock = asyncio.Lock()
 
     # ------------------------------------------------------------------ life
@@ -150,8 +150,8 @@ class Client:
             self._program = await converse(argv, cwd=str(self.root), env=env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ServerFailedError(f"The language server {name} can't be started: {error}") from error
-        self._connection = Connection(self._program.write, self._asked, self._notified)
-        self._program.listen(self._connection.feed, self._ended)
+        self._connection = Connection(self._program.write, self._answer_request, self._handle_notification)
+        self._program.listen(self._connection.feed, self._on_exit)
         try:
             await self._introduce()
         except BaseException:
@@ -200,12 +200,14 @@ class Client:
         connection, program = self._connection, self._program
         self._connection = None
         if connection is not None:
-            self._over = f"The language server {self.server.name} was stopped. It is started again at its next use."
-            connection.close(ServerFailedError(self._over))
+            self._closed_reason = (
+                f"The language server {self.server.name} was stopped. It is started again at its next use."
+            )
+            connection.close(ServerFailedError(self._closed_reason))
         if program is not None:
             await program.stop()
 
-    def _ended(self) -> None:
+    def _on_exit(self) -> None:
         """Its stdout closed."""
         connection, program = self._connection, self._program
         if connection is None or program is None:
@@ -216,10 +218,10 @@ class Client:
             f"The language server {self.server.name} ended unexpectedly{output}. It will be restarted at its next use."
         )
         self._connection = None
-        self._over = text
+        self._closed_reason = text
         connection.close(ServerFailedError(text))
         program.close()
-        self._told.set()
+        self._activity.set()
 
     # ------------------------------------------------------------------ asking
 
@@ -238,7 +240,7 @@ class Client:
         for tries in (2, 1, 0):
             connection = self._connection
             if connection is None:
-                raise ServerFailedError(self._over)
+                raise ServerFailedError(self._closed_reason)
             try:
                 return await connection.request(method, params, limit)
             except RpcError as error:
@@ -288,7 +290,7 @@ class Client:
             for method, params in messages:
                 self._notify(method, params)
         if first:
-            await self._settled()
+            await self._await_startup_work()
         return path in others
 
     def _news(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
@@ -315,7 +317,7 @@ class Client:
     def _watches(self) -> bool:
         return WATCHED in self._registered.values()
 
-    def _cares(self, name: str) -> bool:
+    def _is_relevant(self, name: str) -> bool:
         return name in self.server.markers or not self.server.extensions or servers.serves(self.server, Path(name))
 
     async def diagnose(self, path: Path, fresh: bool, limit: float) -> bool:
@@ -332,7 +334,7 @@ class Client:
         try:
             async with asyncio.timeout(limit):
                 if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics or not self.current(path):
-                    await self._diagnosed(path)
+                    await self._await_diagnostics(path)
         except (TimeoutError, RpcError, ServerFailedError):
             return False
         return True
@@ -371,7 +373,7 @@ class Client:
                 self.diagnostics[file] = valid_diagnostics(full_report["items"])
                 self._asked_at[file] = news
 
-    async def _diagnosed(self, path: Path) -> None:
+    async def _await_diagnostics(self, path: Path) -> None:
         """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
         since = self._since.get(path, 0)
         while self.alive:
@@ -380,52 +382,52 @@ class Client:
                 return
             came = self._batches.get(path, 0)
             if came == since:
-                self._told.clear()
-                await self._told.wait()
+                self._activity.clear()
+                await self._activity.wait()
             else:
                 await asyncio.sleep(DEBOUNCE)
                 if self._batches.get(path, 0) == came:
                     return
 
-    async def _settled(self) -> None:
+    async def _await_startup_work(self) -> None:
         """Wait until the work is done that the server announced."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE):
                 while self._working and self.alive:
-                    self._told.clear()
-                    await self._told.wait()
+                    self._activity.clear()
+                    await self._activity.wait()
 
     # ------------------------------------------------------------------ what the server says
 
     def _notify(self, method: str, params: Any) -> None:
         if self._connection is None:
-            raise ServerFailedError(self._over)
+            raise ServerFailedError(self._closed_reason)
         self._connection.notify(method, params)
 
-    def _notified(self, method: str, params: Any) -> None:
+    def _handle_notification(self, method: str, params: Any) -> None:
         if method == "textDocument/publishDiagnostics" and isinstance(params, dict):
             path = to_path(str(params.get("uri")))
             items = params.get("diagnostics")
             if path is not None and isinstance(items, list):
-                self._published(path, items, params.get("version"))
+                self._store_diagnostics(path, items, params.get("version"))
         elif method == "$/progress" and isinstance(params, dict):
             value = params.get("value")
             if isinstance(value, dict) and value.get("kind") == "end":
                 self._working.discard(str(params.get("token")))
-                self._told.set()
+                self._activity.set()
         elif method == "window/logMessage" and isinstance(params, dict):
             log.debug("%s: %s", self.server.name, params.get("message"))
 
-    def _published(self, path: Path, items: list[Any], version: Any) -> None:
+    def _store_diagnostics(self, path: Path, items: list[Any], version: Any) -> None:
         document = self._documents.open.get(path)
         if document is not None and isinstance(version, int) and version < document.version:
             return  # about a text that is no longer there
         self.diagnostics[path] = valid_diagnostics(items)
         self._asked_at[path] = self._news_told
         self._batches[path] = self._batches.get(path, 0) + 1
-        self._told.set()
+        self._activity.set()
 
-    def _asked(self, method: str, params: Any) -> Any:
+    def _answer_request(self, method: str, params: Any) -> Any:
         """Answer a request of the server's."""
         if method == "workspace/configuration":
             return [self._section(item) for item in (params or {}).get("items", [])]
@@ -434,7 +436,7 @@ class Client:
         if method == "client/registerCapability":
             for registration in params.get("registrations", []):
                 self._registered[registration["id"]] = registration["method"]
-            self._told.set()
+            self._activity.set()
             return None
         if method == "client/unregisterCapability":
             for registration in params.get("unregisterations", params.get("unregistrations", [])):

@@ -33,7 +33,7 @@ COMMON = ("e", "a", "i", "o", "t", "n")
 _WORD = re.compile(r"\w+")
 
 
-def can(client: Client, operation: str) -> bool:
+def is_offered(client: Client, operation: str) -> bool:
     """Return whether a server offers what an operation needs."""
     return client.offers(METHODS[operation])
 
@@ -42,7 +42,7 @@ async def perform(client: Client, operation: str, path: Path, line: int, charact
     """Ask one server.
 
     Args:
-        client: it has been shown the file, and `can` says that it offers this.
+        client: it has been shown the file, and `is_offered` says that it offers this.
         operation: one of `METHODS`.
         path: the file.
         line: counted from 0.
@@ -66,14 +66,14 @@ async def perform(client: Client, operation: str, path: Path, line: int, charact
         answer = await client.ask_at(method, path, line, character, context={"includeDeclaration": True})
     else:
         answer = await client.ask_at(method, path, line, character)
-    return [answer] if operation == "hover" else _listed(answer)
+    return [answer] if operation == "hover" else _as_list(answer)
 
 
 async def _calls(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
-    items = _listed(await client.ask_at(PREPARE, path, line, character))
+    items = _as_list(await client.ask_at(PREPARE, path, line, character))
     if operation == "prepareCallHierarchy" or not items:
         return items
-    return _listed(await client.request(CALLS[operation], {"item": items[0]}))
+    return _as_list(await client.request(CALLS[operation], {"item": items[0]}))
 
 
 async def _workspace_symbols(client: Client, path: Path, line: int, character: int) -> list[Any]:
@@ -82,7 +82,7 @@ async def _workspace_symbols(client: Client, path: Path, line: int, character: i
     """
     word = await _word(client, path, line, character)
     for query in ("", *([word] if word else []), *COMMON):
-        symbols = _listed(await client.request("workspace/symbol", {"query": query}))
+        symbols = _as_list(await client.request("workspace/symbol", {"query": query}))
         fitting = [symbol for symbol in symbols if symbol.get("kind") in WORKSPACE_KINDS]
         if fitting:
             fitting.sort(key=lambda symbol: bool(query == word and symbol.get("name") != word))
@@ -100,7 +100,7 @@ async def _word(client: Client, path: Path, line: int, character: int) -> str:
     return words[-1] if words else ""
 
 
-def _listed(answer: Any) -> list[Any]:
+def _as_list(answer: Any) -> list[Any]:
     """An answer's items; servers give one, a list, or nothing."""
     items = answer if isinstance(answer, list) else [answer]
     return [item for item in items if item]

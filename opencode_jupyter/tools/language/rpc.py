@@ -150,7 +150,7 @@ class Connection:
         if params is not None:
             message["params"] = params
         try:
-            self._put(message)
+            self._send_message(message)
             await asyncio.wait([future], timeout=timeout)
             if future.done():
                 return future.result()
@@ -182,7 +182,7 @@ class Connection:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = params
-        self._put(message)
+        self._send_message(message)
 
     def close(self, error: Exception) -> None:
         """The connection is over: every waiting request ends with `error`. The first error stays."""
@@ -194,7 +194,7 @@ class Connection:
                 future.exception()  # looked at: who waited may be gone
         self._waiting.clear()
 
-    def _put(self, message: dict[str, Any]) -> None:
+    def _send_message(self, message: dict[str, Any]) -> None:
         try:
             self._send(frame(message))
         except (OSError, BufferError) as error:
@@ -203,13 +203,13 @@ class Connection:
     def _dispatch(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
         if not isinstance(method, str):
-            self._answered(number, message)
+            self._handle_response(number, message)
         elif "id" in message:
-            self._asked(method, number, message.get("params"))
+            self._handle_request(method, number, message.get("params"))
         else:
             self._on_notification(method, message.get("params"))
 
-    def _answered(self, number: Any, message: dict[str, Any]) -> None:
+    def _handle_response(self, number: Any, message: dict[str, Any]) -> None:
         future = self._waiting.get(number) if isinstance(number, int) else None
         if future is None or future.done():
             return  # a late answer to a request that was given up
@@ -221,7 +221,7 @@ class Connection:
         else:
             future.set_result(message.get("result"))
 
-    def _asked(self, method: str, number: Any, params: Any) -> None:
+    def _handle_request(self, method: str, number: Any, params: Any) -> None:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
         try:
             answer["result"] = self._on_request(method, params)
@@ -231,4 +231,4 @@ class Connection:
             log.exception("a language server's request %s failed", method)
             answer["error"] = {"code": INTERNAL_ERROR, "message": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(ServerFailedError):
-            self._put(answer)
+            self._send_message(answer)

@@ -78,7 +78,7 @@ class LanguageServers:
 
     def running(self, path: Path) -> bool:
         """Return whether every server that would serve a file at once is there already."""
-        keys = [self._key(server, path) for server in self._chosen(path)]
+        keys = [self._key(server, path) for server in self._servers_for(path)]
         return all(key in self._clients and self._clients[key].alive for key in keys)
 
     async def ask(self, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
@@ -104,7 +104,9 @@ class LanguageServers:
         A server that does not run is started if the config asks for servers, or for Python code in a folder that is
         marked as a project (``pyproject.toml`` and the like). Waits at most `WAIT` seconds.
         """
-        pairs = [(path, server) for path in paths for server in self._chosen(path) if self._may_start(server, path)]
+        pairs = [
+            (path, server) for path in paths for server in self._servers_for(path) if self._may_start(server, path)
+        ]
         return await self._background.run(self._diagnose(pairs)) if pairs else {}
 
     async def close(self) -> None:
@@ -119,7 +121,7 @@ class LanguageServers:
     def missing(self, path: Path) -> str:
         """Why no server serves a file, and what to do; empty if one does."""
         table = self.table()
-        if self._chosen(path):
+        if self._servers_for(path):
             return ""
         text = "No LSP server available for this file type."
         if not table.enabled:
@@ -145,7 +147,7 @@ class LanguageServers:
 
     # ------------------------------------------------------------------ choosing
 
-    def _chosen(self, path: Path) -> list[Server]:
+    def _servers_for(self, path: Path) -> list[Server]:
         """The servers to ask: of each group the first that is installed, those the config names first."""
         chosen: dict[str, Server] = {}
         for server in sorted(self.table().serving(path), key=lambda server: not server.configured):
@@ -169,7 +171,7 @@ class LanguageServers:
     # ------------------------------------------------------------------ on the loop of the servers
 
     async def _ask(self, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
-        chosen = self._chosen(path)
+        chosen = self._servers_for(path)
         if not chosen:
             raise ToolError(self.missing(path))
         parts = await asyncio.gather(
@@ -192,8 +194,8 @@ class LanguageServers:
 
     async def _ask_server(self, server: Server, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
         """Ask one server."""
-        client = await self._shown(server, path)
-        if not operations.can(client, operation):
+        client = await self._client_with_file(server, path)
+        if not operations.is_offered(client, operation):
             return ServerAnswers(notes=[f"The language server {server.name} does not offer {operation}."])
         try:
             return ServerAnswers(await operations.perform(client, operation, path, line, character))
@@ -203,7 +205,7 @@ class LanguageServers:
             log.warning("%s answered %s with what can't be read", server.name, operation, exc_info=error)
             return ServerAnswers(notes=[f"The language server {server.name} gave an answer that cannot be read."])
 
-    async def _shown(self, server: Server, path: Path) -> Client:
+    async def _client_with_file(self, server: Server, path: Path) -> Client:
         """A running server that has the file as it is now."""
         client = await self._client(server, path)
         self._failed.pop(self._key(server, path), None)

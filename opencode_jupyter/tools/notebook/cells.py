@@ -51,7 +51,7 @@ class Cell:
             index,
             text_id if isinstance(text_id := cell.get("id"), str) else "",
             str(cell.get("cell_type", "")),
-            joined(cell.get("source", "")),
+            join_lines(cell.get("source", "")),
             count if isinstance(count, int) else None,
             len(outputs) if isinstance(outputs, list) else 0,
             metadata if isinstance(metadata, dict) else {},
@@ -153,14 +153,14 @@ def _upgraded(text: str, head: dict[str, Any]) -> NotebookFile:
     return NotebookFile(None, upgraded, cells, version, problem(upgraded, cells))
 
 
-def joined(text: Any) -> str:
+def join_lines(text: Any) -> str:
     """A text as notebooks have it: a string, or a list of its lines."""
     if isinstance(text, list):
         return "".join(line for line in text if isinstance(line, str))
     return text if isinstance(text, str) else ""
 
 
-def find(cells: Sequence[Cell], argument: str | int) -> int:
+def find_cell(cells: Sequence[Cell], argument: str | int) -> int:
     """The index of the cell that an argument means: an id, or an index from 0 (below 0: from the end).
 
     Raises:

@@ -12,7 +12,7 @@ from ...text.diff import diff
 from ...text.encoding import printable, to_newline
 from ...text.replace import SameTextError
 from ...text.replace import replace as replace_text
-from .cells import Cell, CellType, NotebookFile, find
+from .cells import Cell, CellType, NotebookFile, find_cell
 
 Operation = Literal["replace", "insert", "delete", "move"]
 AROUND = 3
@@ -86,19 +86,19 @@ def plan(cells: Sequence[Cell], edit: CellEdit, *, with_ids: bool) -> CellChange
         return _insert(cells, edit, with_ids)
     if edit.cell is None:
         raise ToolError(f"cell is required to {edit.operation} a cell: its id or its index.")
-    before = cells[find(cells, edit.cell)]
+    before = cells[find_cell(cells, edit.cell)]
     if edit.operation == "delete":
-        _may(before, "deletable", "deleted")
+        _check_metadata(before, "deletable", "deleted")
         after = None
         others = _numbered(cell for cell in cells if cell is not before)
-        return _made("delete", before, after, others, None, cells)
+        return _cell_change("delete", before, after, others, None, cells)
     if edit.operation == "move":
         return _move(cells, before, edit)
     return _replace(cells, before, edit)
 
 
 def _replace(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
-    _may(before, "editable", "edited")
+    _check_metadata(before, "editable", "edited")
     source = before.source
     if edit.old_string is not None or edit.new_string is not None:
         if edit.new_source is not None:
@@ -122,7 +122,7 @@ def _replace(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
     after = replace(before, source=source, type=kind)
     if kind != before.type:
         after = replace(after, execution_count=None, outputs=0)
-    return _made("replace", before, after, [after if cell is before else cell for cell in cells], None, cells)
+    return _cell_change("replace", before, after, [after if cell is before else cell for cell in cells], None, cells)
 
 
 def _insert(cells: Sequence[Cell], edit: CellEdit, with_ids: bool) -> CellChange:
@@ -130,11 +130,11 @@ def _insert(cells: Sequence[Cell], edit: CellEdit, with_ids: bool) -> CellChange
         raise ToolError("newSource is required to insert a cell; it may be empty.")
     if edit.cell is not None and edit.index is not None:
         raise ToolError("Give cell (the new one goes after it) or index (the new one's position), not both.")
-    after = find(cells, edit.cell) + 1 if edit.cell is not None else len(cells)
+    after = find_cell(cells, edit.cell) + 1 if edit.cell is not None else len(cells)
     at = _place(edit.index, len(cells), after)
     cell = Cell(at, new_id(cells) if with_ids else "", edit.cell_type or "code", _line_ends(edit.new_source, ""))
     placed = _numbered([*cells[:at], cell, *cells[at:]])
-    return _made("insert", None, cell, placed, cells[at - 1] if at else None, cells)
+    return _cell_change("insert", None, cell, placed, cells[at - 1] if at else None, cells)
 
 
 def _move(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
@@ -145,7 +145,7 @@ def _move(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
         raise ToolError(f"No changes to apply: {before.name} is already there.")
     others = [cell for cell in cells if cell is not before]
     after = _numbered([*others[:at], before, *others[at:]])
-    return _made("move", before, after[at], after, others[at - 1] if at else None, cells)
+    return _cell_change("move", before, after[at], after, others[at - 1] if at else None, cells)
 
 
 def _place(index: int | None, last: int, default: int | None) -> int:
@@ -159,7 +159,7 @@ def _place(index: int | None, last: int, default: int | None) -> int:
     return at
 
 
-def _may(cell: Cell, key: str, done: str) -> None:
+def _check_metadata(cell: Cell, key: str, done: str) -> None:
     if cell.metadata.get(key) is False:
         raise ToolError(f"{cell.name} can't be {done}: its metadata says {key}=false, which its author set on purpose.")
 
@@ -184,7 +184,7 @@ def new_id(cells: Sequence[Cell]) -> str:
 # ---------------------------------------------------------------------- what a person sees
 
 
-def _made(
+def _cell_change(
     operation: Operation,
     before: Cell | None,
     after: Cell | None,
@@ -249,7 +249,7 @@ def _outline(cells: Sequence[Cell], new: Cell | None = None) -> str:
     )
 
 
-def around(change: CellChange) -> str:
+def list_around(change: CellChange) -> str:
     """The cells around the changed one, a line each."""
     at = change.cell.index
     lines = []
@@ -268,21 +268,21 @@ def around(change: CellChange) -> str:
 # ---------------------------------------------------------------------- made in a file
 
 
-def in_file(change: CellChange, file: NotebookFile) -> str:
+def changed_text(change: CellChange, file: NotebookFile) -> str:
     """The text of `file` with the change made."""
     source = file.source
     assert source is not None
     before, after = change.before, change.after
     if after is None:
         assert before is not None
-        return source.deleted(before.index)
+        return source.delete_cell(before.index)
     if before is None:
-        return source.inserted(after.index, _json(after))
+        return source.insert_cell(after.index, _json(after))
     if change.operation == "move":
-        return source.moved(before.index, after.index)
+        return source.move_cell(before.index, after.index)
     if after.type == before.type:
         return source.with_source(before.index, after.source)
-    return source.with_cell(before.index, _retyped(source.cells[before.index], after))
+    return source.with_cell(before.index, _convert_type(source.cells[before.index], after))
 
 
 def _json(cell: Cell) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _json(cell: Cell) -> dict[str, Any]:
     return out
 
 
-def _retyped(raw: dict[str, Any], cell: Cell) -> dict[str, Any]:
+def _convert_type(raw: dict[str, Any], cell: Cell) -> dict[str, Any]:
     """A cell as one of another type: what only its old type has goes, what the new one needs comes."""
     as_list = isinstance(raw.get("source"), list)
     source = cell.source.splitlines(keepends=True) if as_list else cell.source

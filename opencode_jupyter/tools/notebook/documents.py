@@ -94,7 +94,7 @@ class Notebooks:
         """Where the notebook `path` is open."""
         return [] if self.front_end is None else await self.front_end.find(path, quick=quick)
 
-    def saw(self, session_id: str, path: Path, cells: Sequence[Cell]) -> None:
+    def note_cells(self, session_id: str, path: Path, cells: Sequence[Cell]) -> None:
         """Remember that a session knows these cells of an open notebook."""
         self._seen[session_id, os.path.realpath(path)] = [(cell.id, _digest(cell)) for cell in cells]
 
@@ -112,7 +112,7 @@ class Notebooks:
         """What the session saw last is the file."""
         self._seen.pop((session_id, os.path.realpath(path)), None)
 
-    def knows(self, session_id: str, path: Path) -> bool:
+    def has_seen(self, session_id: str, path: Path) -> bool:
         """Return whether the session has seen the notebook as it is open."""
         return (session_id, os.path.realpath(path)) in self._seen
 
@@ -127,7 +127,7 @@ class Notebooks:
         try:
             self._files.check(session_id, path)
         except NotReadError:
-            if not self.knows(session_id, path):
+            if not self.has_seen(session_id, path):
                 raise
             raise ToolError(
                 f"Conflict: {path} was open in JupyterLab when it was read and is not any more; its file may hold "

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from typing import Any, Literal
 
 from ...core.result import Attachment
-from .cells import joined
+from .cells import join_lines
 
 Detail = Literal["none", "short", "full"]
 SHORT_LINES = 40
@@ -47,7 +47,7 @@ class RenderedOutputs:
     cut: bool = False
 
 
-def show(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures: int = 0) -> RenderedOutputs:
+def render_outputs(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures: int = 0) -> RenderedOutputs:
     """Outputs in words.
 
     Args:
@@ -63,7 +63,7 @@ def show(outputs: Iterable[dict[str, Any]], detail: Detail, name: str, pictures:
     for output in _merged(outputs):
         kind = output.get("output_type")
         if kind == "stream":
-            pieces.append(_short(_plain(joined(output.get("text"))), detail, rendered))
+            pieces.append(_short(_plain(join_lines(output.get("text"))), detail, rendered))
         elif kind == "error":
             pieces.append(_error(output, detail, rendered))
         elif isinstance(data := output.get("data"), dict):
@@ -81,11 +81,11 @@ def _merged(outputs: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     for output in outputs:
         same = waiting is not None and output.get("output_type") == "stream" == waiting.get("output_type")
         if same and waiting is not None and output.get("name") == waiting.get("name"):
-            texts.append(joined(output.get("text")))
+            texts.append(join_lines(output.get("text")))
             continue
         if waiting is not None:
             yield {**waiting, "text": "".join(texts)} if texts else waiting
-        waiting, texts = output, [joined(output.get("text"))] if output.get("output_type") == "stream" else []
+        waiting, texts = output, [join_lines(output.get("text"))] if output.get("output_type") == "stream" else []
     if waiting is not None:
         yield {**waiting, "text": "".join(texts)} if texts else waiting
 
@@ -104,9 +104,9 @@ def _error(output: dict[str, Any], detail: Detail, rendered: RenderedOutputs) ->
 
 
 def _rich(data: dict[str, Any], detail: Detail, rendered: RenderedOutputs, name: str, pictures: int) -> str:
-    notes = [_picture(joined(data[mime]), mime, rendered, name, pictures) for mime in RASTER if mime in data]
+    notes = [_picture(join_lines(data[mime]), mime, rendered, name, pictures) for mime in RASTER if mime in data]
     if "image/svg+xml" in data:
-        notes.append(f"[image/svg+xml, {len(joined(data['image/svg+xml'])):,} characters]")
+        notes.append(f"[image/svg+xml, {len(join_lines(data['image/svg+xml'])):,} characters]")
     text = _text_of(data)
     if text is None:
         others = [mime for mime in data if not mime.startswith("image/")]
@@ -118,10 +118,10 @@ def _rich(data: dict[str, Any], detail: Detail, rendered: RenderedOutputs, name:
 
 def _text_of(data: dict[str, Any]) -> str | None:
     for mime in TEXTS:
-        if mime in data and (text := joined(data[mime])).strip():
+        if mime in data and (text := join_lines(data[mime])).strip():
             return _plain(text)
     if "text/html" in data:
-        return text_of_html(joined(data["text/html"])[:HTML_CHARS])
+        return text_of_html(join_lines(data["text/html"])[:HTML_CHARS])
     for mime in ("application/json", "application/geo+json"):
         if mime in data:
             return json.dumps(data[mime], ensure_ascii=False)

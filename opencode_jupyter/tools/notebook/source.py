@@ -159,11 +159,11 @@ class NotebookSource:
         """The text with one cell replaced."""
         return self._spliced(self.places[index], self._dumped(cell))
 
-    def inserted(self, index: int, cell: dict[str, Any]) -> str:
+    def insert_cell(self, index: int, cell: dict[str, Any]) -> str:
         """The text with a new cell that will stand at `index`. Its source is a string."""
         return self._placed(index, self._dumped({**cell, "source": self._lines(cell["source"])}))
 
-    def deleted(self, index: int) -> str:
+    def delete_cell(self, index: int) -> str:
         """The text without one cell."""
         start, end = self.places[index]
         if len(self.places) == 1:
@@ -172,10 +172,10 @@ class NotebookSource:
             return self._spliced((start, self.places[index + 1][0]), "")
         return self._spliced((self.places[index - 1][1], end), "")
 
-    def moved(self, index: int, to: int) -> str:
+    def move_cell(self, index: int, to: int) -> str:
         """The text with one cell, byte for byte, at another place."""
         body = self.text[slice(*self.places[index])]
-        rest = NotebookSource(self.deleted(index))
+        rest = NotebookSource(self.delete_cell(index))
         return rest._placed(to, body)
 
     def _placed(self, index: int, body: str) -> str:

@@ -76,7 +76,7 @@ GLOBAL_6 = IPv6Network("2000::/3")
 ISATAP = (0x00005EFE, 0x02005EFE)
 
 
-def parsed(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """The address that a text is, with or without a zone (``%eth0``); None if it is none."""
     try:
         address = ip_address(text)
@@ -87,7 +87,7 @@ def parsed(text: str) -> Address | None:
     return address
 
 
-def inner(address: Address) -> tuple[IPv4Address, str] | None:
+def embedded_ipv4(address: Address) -> tuple[IPv4Address, str] | None:
     """The IPv4 address that an IPv6 address carries, and by which scheme."""
     if isinstance(address, IPv4Address):
         return None
@@ -105,7 +105,7 @@ def not_public(address: Address) -> str | None:
     """Why an address is none of the public Internet ("a loopback address"); None if it is public."""
     if address in METADATA:
         return "a cloud metadata address"
-    carried = inner(address)
+    carried = embedded_ipv4(address)
     if carried is not None:
         why = not_public(carried[0])
         if why is not None:
@@ -120,5 +120,5 @@ def not_public(address: Address) -> str | None:
 
 def is_metadata(address: Address) -> bool:
     """Return whether a cloud's metadata service answers there, also behind a translation."""
-    carried = inner(address)
+    carried = embedded_ipv4(address)
     return address in METADATA or (carried is not None and carried[0] in METADATA)

@@ -21,7 +21,7 @@ import anyio.to_thread
 
 from ...core.errors import ToolError
 from ...core.threads import run_in_thread
-from .address import Address, parsed
+from .address import Address, parse_address
 from .target import Target, shown
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class WebResponse:
             ToolError: the connection broke, or the compression is damaged or not one that was asked for.
         """
         decoder = Decoder(self.headers.get("content-encoding", ""), self._host)
-        with _explained(self._host):
+        with _translate_errors(self._host):
             async for chunk in self._stream:
                 self.received += len(chunk)
                 yield b""  # lets the caller count what came, even if it unfolds to nothing
@@ -93,7 +93,7 @@ async def look_up(target: Target) -> list[Address]:
         raise UnreachableError(
             f"The host {shown(target.host)} can't be found ({reason}). Is the name right, and the computer online?"
         ) from None
-    addresses = [parsed(str(entry[4][0])) for entry in entries]
+    addresses = [parse_address(str(entry[4][0])) for entry in entries]
     return list(dict.fromkeys(address for address in addresses if address is not None))
 
 
@@ -163,7 +163,7 @@ async def _first(
             },
         )
         try:
-            with _explained(target.host):
+            with _translate_errors(target.host):
                 return await transport.handle_async_request(request)
         except UnreachableError:
             if last:
@@ -172,7 +172,7 @@ async def _first(
 
 
 @contextmanager
-def _explained(host: str) -> Iterator[None]:
+def _translate_errors(host: str) -> Iterator[None]:
     """Turns the transport's errors into ones a person can act on."""
     import httpx2
 

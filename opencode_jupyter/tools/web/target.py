@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from urllib.parse import quote, urljoin, urlsplit
 
 from ...core.errors import ToolError
-from .address import Address, parsed
+from .address import Address, parse_address
 
 PORTS = {"http": 80, "https": 443}
 LONGEST = 8192
@@ -130,7 +130,7 @@ def _path(path: str) -> str:
 
 def _host(text: str) -> tuple[str, Address | None]:
     if text.startswith("["):
-        address = parsed(text[1:-1])
+        address = parse_address(text[1:-1])
         if address is None or "%" in text or address.version == 4:
             raise ToolError(f"The host {shown(text)} is not an IPv6 address")
         return str(address), address
