@@ -1,4 +1,4 @@
-"""One call of a JavaScript tool, seen from Python: what it is told, what it asks and shows, what it gives back."""
+"""One call of a JavaScript tool: its context, its permission requests, its metadata and its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
 from ..core.issues import sentences_of_json
 from ..core.result import ToolResult, attachments_of
-from .errors import JavaScriptError, WorkerEndedError, thrown
+from .errors import JavaScriptError, WorkerEndedError, error_of_call
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
@@ -34,7 +34,7 @@ async def call(
         path: the tool's file.
         id: the tool's id, for errors.
         export: its export's name.
-        arguments: as they were given; the file's own types check them.
+        arguments: the original ones; the file's own types check them.
         ctx: of the call; its loop may be another.
 
     Raises:
@@ -47,18 +47,18 @@ async def call(
     refused: dict[int, ToolError] = {}
     asking: set[asyncio.Task[None]] = set()
 
-    def hear(message: dict[str, Any]) -> None:
+    def on_message(message: dict[str, Any]) -> None:
         if message["say"] == "metadata":
             metadata = message.get("metadata")
             ctx.metadata(message.get("title"), metadata if isinstance(metadata, dict) else None)
         else:
-            task = asyncio.ensure_future(_asked(worker, message, ctx, refused))
+            task = asyncio.ensure_future(_ask(worker, message, ctx, refused))
             asking.add(task)
             task.add_done_callback(asking.discard)
 
     order = {"do": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
     try:
-        reply = await worker.ask(order, hear)
+        reply = await worker.request(order, on_message)
     finally:
         for task in tuple(asking):
             task.cancel()
@@ -72,16 +72,16 @@ async def call(
         )
     error = reply.get("error")
     if error is not None:
-        raise refused.get(error.get("ask")) or thrown(id, error)
+        raise refused.get(error.get("ask")) or error_of_call(id, error)
     return _result(id, reply["result"])
 
 
-async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
-    """Make a tool's ask and tell the tool what became of it."""
+async def _ask(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
+    """Make a tool's permission request and send it the outcome."""
     answer: dict[str, Any] = {"do": "answer", "call": message["id"], "ask": message["ask"]}
     try:
         metadata = message["metadata"] if isinstance(message["metadata"], dict) else {}
-        patterns, always = ([str(one) for one in message[name]] for name in ("patterns", "always"))
+        patterns, always = ([str(pattern) for pattern in message[name]] for name in ("patterns", "always"))
         await ctx.ask(message["permission"], patterns, always, metadata)
     except Exception as error:
         if isinstance(error, ToolError):
@@ -91,11 +91,11 @@ async def _asked(worker: Worker, message: dict[str, Any], ctx: ToolContext, refu
         if isinstance(error, PermissionCorrectedError):
             answer["error"]["feedback"] = error.feedback
     with contextlib.suppress(WorkerEndedError):
-        worker.tell(answer)
+        worker.send(answer)
 
 
 def _context(ctx: ToolContext) -> dict[str, Any]:
-    """What a tool is told of its call (docs/opencode/core.md 20)."""
+    """A call's context for its tool (docs/opencode/core.md 20)."""
     return {
         "sessionID": ctx.session_id,
         "messageID": ctx.message_id,
@@ -106,14 +106,14 @@ def _context(ctx: ToolContext) -> dict[str, Any]:
     }
 
 
-def _result(id: str, given: dict[str, Any]) -> ToolResult:
-    """What a tool gave back.
+def _result(id: str, returned: dict[str, Any]) -> ToolResult:
+    """A tool's result.
 
     Raises:
         TypeError: its metadata or attachments are not what OpenCode takes.
     """
-    metadata, attachments = given.get("metadata") or {}, given.get("attachments") or []
+    metadata, attachments = returned.get("metadata") or {}, returned.get("attachments") or []
     if not isinstance(metadata, dict) or not isinstance(attachments, list):
         raise TypeError(f"The {id} tool must return metadata as an object and attachments as a list")
-    title = given.get("title")
-    return ToolResult("" if title is None else str(title), given["output"], metadata, attachments_of(attachments))
+    title = returned.get("title")
+    return ToolResult("" if title is None else str(title), returned["output"], metadata, attachments_of(attachments))

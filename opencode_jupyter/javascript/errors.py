@@ -34,8 +34,8 @@ class WorkerEndedError(ToolError):
     """The process that runs the tools ended while a call was running. The next call starts it again."""
 
 
-def thrown(tool: str, error: dict[str, Any]) -> ToolError:
-    """What a call's tool threw."""
+def error_of_call(tool: str, error: dict[str, Any]) -> ToolError:
+    """The error that a call's tool threw."""
     name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
     if name == "ExitError":
         return ToolError(f"The {tool} tool failed: {message}")
@@ -51,18 +51,18 @@ def unloadable(path: Path, error: dict[str, Any]) -> ToolFileError:
         return ToolFileError(f"{path.name} can't be loaded: {NEEDS_BUN}", path)
     at = error.get("at") or {}
     line = at.get("line")
-    where, own = path.name, True
+    where, is_own = path.name, True
     if isinstance(line, int) and at.get("path"):
         other = Path(at["path"])
-        own = other.name == path.name and (other == path or _same(other, path))
-        where = f"{path.name}:{line}" if own else f"{path.name} (in {other}:{line})"
-    words = " ".join(message.split())
-    said = words if name == "Error" else f"{name}: {words}"
-    return ToolFileError(f"{where} can't be loaded: {said}", path, line if own and isinstance(line, int) else None)
+        is_own = other.name == path.name and (other == path or _same(other, path))
+        where = f"{path.name}:{line}" if is_own else f"{path.name} (in {other}:{line})"
+    detail = " ".join(message.split())
+    reason = detail if name == "Error" else f"{name}: {detail}"
+    return ToolFileError(f"{where} can't be loaded: {reason}", path, line if is_own and isinstance(line, int) else None)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except OSError:
         return False

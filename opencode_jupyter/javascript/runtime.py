@@ -24,8 +24,8 @@ CHOICE = "OPENCODE_JUPYTER_JAVASCRIPT"
 INSTALL = 'pip install "opencode-jupyter[javascript]" (or install Node.js 22.18 or later)'
 LIBRARIES = Path(__file__).parent / "vendor" / "zod.mjs"
 """One of the libraries that the build puts there (labextension/vendor.mjs)."""
-_ASKING = 10.0
-"""Seconds a program has to tell its version."""
+_VERSION_SECONDS = 10.0
+"""Seconds a program has to print its version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ def find(environment: dict[str, str] | None = None) -> tuple[Runtime | None, str
     choice = env.get(CHOICE, "").strip()
     if not LIBRARIES.is_file():
         return None, f"this checkout has no {LIBRARIES.name}: build it with pip install -e ."
-    found: list[str] = []
+    unsuitable: list[str] = []
     for kind, program in _candidates(choice, env.get("PATH", "")):
         version = _version(program, _stamp(program))
         needed = NODE_NEEDED if kind == "node" else BUN_NEEDED
         if version >= needed:
             return Runtime(kind, program, version), ""
-        told = ".".join(map(str, version)) if version else "of no version it would tell"
-        found.append(f"{program} is {told}, {'.'.join(map(str, needed))} is needed")
-    if choice and not found:
+        shown = ".".join(map(str, version)) if version else "of an unknown version"
+        unsuitable.append(f"{program} is {shown}, {'.'.join(map(str, needed))} is needed")
+    if choice and not unsuitable:
         return None, f"{CHOICE}={choice} names no program that is there; unset it, or: {INSTALL}"
-    why = "; ".join(found) or "there is no Node.js"
+    why = "; ".join(unsuitable) or "there is no Node.js"
     return None, f"JavaScript and TypeScript tools need Node.js: {why}. {INSTALL}"
 
 
@@ -82,15 +82,15 @@ def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
         program = shutil.which(os.path.expanduser(choice), path=path)
         kind: Kind = "bun" if Path(choice).name.startswith("bun") else "node"
         return [(kind, program)] if program else []
-    found: list[tuple[Kind, str]] = []
+    candidates: list[tuple[Kind, str]] = []
     for kind in kinds:
         if choice in ("", kind):
             on_path, wheel = shutil.which(kind, path=path), _wheel(kind)
             if on_path and wheel and Path(on_path).parent == Path(sysconfig.get_path("scripts")):
                 on_path = None  # a Python script that starts the wheel's own
             programs = [on_path, wheel]
-            found += [(kind, program) for program in programs if program]
-    return found
+            candidates += [(kind, program) for program in programs if program]
+    return candidates
 
 
 def _wheel(kind: Kind) -> str | None:
@@ -113,26 +113,26 @@ def _stamp(program: str | None) -> int:
         return 0
 
 
-_asking = threading.Lock()
+_version_lock = threading.Lock()
 
 
 def _version(program: str, stamp: int) -> tuple[int, ...]:
-    with _asking:
-        return _asked(program, stamp)
+    with _version_lock:
+        return _read_version(program, stamp)
 
 
 @lru_cache(maxsize=16)
-def _asked(program: str, stamp: int) -> tuple[int, ...]:
+def _read_version(program: str, stamp: int) -> tuple[int, ...]:
     try:
         done = subprocess.run(
             [program, "--version"],
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=_ASKING,
+            timeout=_VERSION_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
         return ()
-    found = re.search(r"v?(\d+)\.(\d+)\.(\d+)", done.stdout)
-    return tuple(map(int, found.groups())) if found else ()
+    match = re.search(r"v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    return tuple(map(int, match.groups())) if match else ()

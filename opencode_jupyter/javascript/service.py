@@ -83,7 +83,7 @@ class JavaScriptTools:
             ToolFileError: it can't be loaded; the message says why in one line.
         """
         listed = await self._background.run(self._load(path, namespace))
-        return [self._tool(path, one) for one in listed]
+        return [self._tool(path, listed) for listed in listed]
 
     async def forget(self, path: Path) -> None:
         """The file is gone or was changed: nothing of it is kept."""
@@ -158,7 +158,7 @@ class JavaScriptTools:
         order = {"do": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
         try:
             async with asyncio.timeout(LOAD):
-                reply = await worker.ask(order)
+                reply = await worker.request(order)
         except TimeoutError:
             why = f"{path.name} was not loaded within {LOAD:g} s"
             await self._end_if_hung(worker, f"{why} and blocked all JavaScript tools, so their process was ended")
@@ -177,7 +177,7 @@ class JavaScriptTools:
         for worker in self._workers.values():
             if worker.loaded.pop(path, None) is not None and worker.alive:
                 with contextlib.suppress(WorkerEndedError):
-                    await worker.ask({"do": "forget", "path": str(path)})
+                    await worker.request({"do": "forget", "path": str(path)})
 
     # ------------------------------------------------------------------ calls
 
@@ -246,7 +246,7 @@ class JavaScriptTools:
     async def _end_if_hung(self, worker: Worker, why: str) -> None:
         try:
             async with asyncio.timeout(HUNG):
-                await worker.ask({"do": "ping"})
+                await worker.request({"do": "ping"})
         except TimeoutError:
             log.warning("%s", why)
             await worker.stop(why)

@@ -1,4 +1,4 @@
-"""One process that runs tool files: started, given orders, ended. Everything here belongs to one event loop."""
+"""One process that runs tool files. Everything here belongs to one event loop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_LINE = 512 << 20
 _REDIRECT = 'exec "$0" "$@" 4<&0 3>&1 0</dev/null 1>&2'
 """Orders on descriptor 4, replies on 3. What tools and programs they start print goes to stderr; they read nothing."""
 
-Hear = Callable[[dict[str, Any]], None]
+OnMessage = Callable[[dict[str, Any]], None]
 
 
 class Worker:
@@ -36,7 +36,7 @@ class Worker:
     Attributes:
         runtime: the program it is.
         loaded: files it has loaded, with the hash of their content.
-        spoiled: it keeps a file that failed and would fail for ever (Bun keeps such a file's error).
+        spoiled: a file failed to load, which Bun would repeat for ever.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Worker:
         self._env = env
         self._sandbox = sandbox
         self._program: Stdio | None = None
-        self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], Hear | None]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], OnMessage | None]] = {}
         self._next = 0
         self._line = bytearray()
         self._why = ""
@@ -57,7 +57,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """True if it can be given orders."""
+        """True if it takes orders."""
         return self._program is not None and not self._program.exited and not self._why
 
     @property
@@ -85,12 +85,12 @@ class Worker:
             raise ToolError(f"{self.runtime.program} can't be started: {error}") from error
         self._program.listen(self._feed, self._ended)
 
-    async def ask(self, order: dict[str, Any], hear: Hear | None = None) -> dict[str, Any]:
-        """Give an order and wait for its reply.
+    async def request(self, order: dict[str, Any], on_message: OnMessage | None = None) -> dict[str, Any]:
+        """Send an order and wait for its reply.
 
         Args:
             order: ``do`` and what belongs to it.
-            hear: called with what the worker says about it meanwhile.
+            on_message: called with the messages about it that come before the reply.
 
         Raises:
             WorkerEndedError: the process ended before it replied.
@@ -98,20 +98,20 @@ class Worker:
         self._next += 1
         number = self._next
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (future, hear)
+        self._waiting[number] = (future, on_message)
         try:
             self._write({**order, "id": number})
             return await future
         except asyncio.CancelledError:
             if order["do"] == "call":
                 with contextlib.suppress(WorkerEndedError):
-                    self.tell({"do": "abort", "call": number})
+                    self.send({"do": "abort", "call": number})
             raise
         finally:
             self._waiting.pop(number, None)
 
-    def tell(self, order: dict[str, Any]) -> None:
-        """Give an order that has no reply.
+    def send(self, order: dict[str, Any]) -> None:
+        """Send an order that has no reply.
 
         Raises:
             WorkerEndedError: the process has ended.
@@ -119,7 +119,7 @@ class Worker:
         self._write(order)
 
     async def stop(self, why: str) -> None:
-        """End the process and what it started; who waits for a reply is told why."""
+        """End the process and what it started; requests in progress fail with `why`."""
         self._why = self._why or why
         program, self._program = self._program, None
         self._fail()
@@ -132,7 +132,7 @@ class Worker:
         try:
             self._program.write(json.dumps(order, separators=(",", ":")).encode() + b"\n")
         except OSError:
-            raise WorkerEndedError(self._words()) from None
+            raise WorkerEndedError(self._describe_end()) from None
         except BufferError as error:
             raise WorkerEndedError(f"the process that runs JavaScript tools hangs: {error}") from None
 
@@ -140,26 +140,26 @@ class Worker:
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._line += line
-            whole, self._line = self._line, bytearray()
-            self._heard(whole)
+            message, self._line = self._line, bytearray()
+            self._handle_line(message)
         self._line += rest
         if len(self._line) > MAX_LINE and not self._stopping:
             self._line.clear()
             self._stopping = asyncio.ensure_future(self.stop(f"a JavaScript tool sent more than {MAX_LINE >> 20} MiB"))
 
-    def _heard(self, line: bytearray) -> None:
+    def _handle_line(self, line: bytearray) -> None:
         try:
             message = json.loads(line)
             number = message["id"]
         except (ValueError, KeyError, TypeError, RecursionError):
             log.warning("a JavaScript worker sent %d bytes that are not a message", len(line))
             return
-        future, hear = self._waiting.get(number, (None, None))
+        future, on_message = self._waiting.get(number, (None, None))
         if future is None or future.done():
             return  # nobody waits for it any more
         if "say" in message:
-            if hear is not None:
-                hear(message)
+            if on_message is not None:
+                on_message(message)
         else:
             future.set_result(message)
 
@@ -168,14 +168,14 @@ class Worker:
         program = self._program
         if program is None:
             return
-        self._why = self._why or self._words()
+        self._why = self._why or self._describe_end()
         self._program = None
         self._fail()
         program.close()
 
-    def _words(self) -> str:
-        said = self._program.errors.splitlines()[-3:] if self._program is not None else []
-        last = "; it last printed: " + " | ".join(said) if said else ""
+    def _describe_end(self) -> str:
+        last_lines = self._program.errors.splitlines()[-3:] if self._program is not None else []
+        last = "; it last printed: " + " | ".join(last_lines) if last_lines else ""
         return f"the process that runs JavaScript tools ended while this call was running{last}. It is started again."
 
     def _fail(self) -> None:

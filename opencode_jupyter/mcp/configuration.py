@@ -210,14 +210,14 @@ def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> Ser
             return ServerSpec(name, **common)
         return invalid(f'mcp.{name} has neither "command" nor "url", and no other file says what it is')
     if kind in ("local", "stdio"):
-        words = [command] if isinstance(command, str) else command
+        program = [command] if isinstance(command, str) else command
         arguments = entry.get("args") or []
-        if not isinstance(words, list) or not words or not isinstance(arguments, list):
+        if not isinstance(program, list) or not program or not isinstance(arguments, list):
             return invalid(f"mcp.{name}.command must be a list of texts: the program and its arguments")
         variables = _texts(entry.get("environment") or entry.get("env"))
         if variables is None:
             return invalid(f"mcp.{name}.environment must be an object of texts")
-        argv = tuple(str(word) for word in (*words, *arguments))
+        argv = tuple(str(word) for word in (*program, *arguments))
         return ServerSpec(name, argv, variables, cwd=str(entry.get("cwd") or ""), **common)
     if kind in ("remote", "http", "streamable-http", "sse"):
         headers = _texts(entry.get("headers"))

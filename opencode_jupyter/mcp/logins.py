@@ -109,13 +109,15 @@ class Login:
                 if status in (401, 403):
                     text = f"{self.server} refuses the login it has just granted ({status}); its logs may say why."
                     raise LoginFailedError(text, server=self.server)
-                said = f"Logged in at {self.server}."
+                summary = f"Logged in at {self.server}."
             elif status in (401, 403):
                 raise LoginFailedError(f"{self.server} answered {status} and offers no login.", server=self.server)
             elif self._auth.has_tokens:
-                said = f"You are logged in at {self.server} already; to change that: %mcp auth {self.server} --forget"
+                summary = (
+                    f"You are logged in at {self.server} already; to change that: %mcp auth {self.server} --forget"
+                )
             else:
-                said = f"{self.server} wants no login."
+                summary = f"{self.server} wants no login."
         except httpx2.HTTPError as error:
             text = f"{self.server} can't be reached: {type(error).__name__} {error}".strip()
             raise LoginFailedError(text, server=self.server) from None
@@ -125,7 +127,7 @@ class Login:
         if then is not None:
             with contextlib.suppress(Exception):  # its status says what is wrong
                 await then()
-        return said
+        return summary
 
     async def _knock(self) -> int:
         """Ask the server something that only those may ask who are logged in; the status of its answer."""
@@ -154,8 +156,8 @@ class Logins:
 
     def get(self, server: str) -> Login | None:
         """The login at a server that is under way."""
-        found = self._under_way.get(server)
-        return found if found is not None and not found.over else None
+        login = self._under_way.get(server)
+        return login if login is not None and not login.over else None
 
     async def begin(self, spec: ServerSpec, then: Callable[[], Awaitable[object]] | None = None) -> Login:
         """Begin a login; one that is under way at the same server is given up.
@@ -216,8 +218,8 @@ class Logins:
         if settings.get("redirectUri") or settings.get("clientId"):
             return await open_redirect(str(settings.get("redirectUri") or default_uri()), fixed=True)
         entry = await asyncio.to_thread(store.load, spec.name, spec.url)
-        known: Any = (entry.client or {}).get("redirect_uris")
-        return await open_redirect(known[0] if known and isinstance(known[0], str) else None)
+        registered: Any = (entry.client or {}).get("redirect_uris")
+        return await open_redirect(registered[0] if registered and isinstance(registered[0], str) else None)
 
 
 def _given_up(server: str) -> LoginFailedError:

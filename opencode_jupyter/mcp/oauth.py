@@ -1,9 +1,8 @@
-"""The login of a remote server, as an authentication that its HTTP client carries (docs/opencode/core.md 19.2).
+"""The login of a remote server as an authentication of its HTTP client (docs/opencode/core.md 19.2).
 
-The flow itself is the SDK's: discovery, PKCE, registration, the exchange, the resource it is for. `Auth` drives it from
-outside, by its public hooks and its public context. What is added: tokens that outlive the kernel with their time of
-expiry and the address to renew them at; a renewal before anybody is asked to log in again; the config's client and
-scope; and no login at all unless a person began one (`logins`).
+The flow is the SDK's: discovery, PKCE, registration, the exchange. `Auth` uses its public hooks and its public context
+to add: tokens that outlive the kernel with their expiry and renewal address, a renewal before a login is requested, the
+configuration's client and scope, and no login at all unless a person began one (`logins`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 from ..core.threads import run_in_thread
 from .errors import AuthError, LoginFailedError, NeedsAuthError, NeedsScopeError, auth_error
 from .redirect import Redirect, default_uri
-from .tokens import Entry, TokenStore, canonical
+from .tokens import StoredLogin, TokenStore, canonical
 
 if TYPE_CHECKING:
     from mcp.client.auth.oauth2 import OAuthContext
@@ -45,7 +44,7 @@ EARLY = 30.0
 KEYRING_SECONDS = 60.0
 """How long a keyring may take; it may ask a person to unlock it."""
 POST, BASIC = "client_secret_post", "client_secret_basic"
-"""Ways to show a client's secret: in the request's form, in its head."""
+"""Ways to send a client's secret: in the request's form, in its header."""
 _CONFIGURED = "configured"
 """Marks a client that is the config's, and counts only as long as it is there."""
 _PAST = 1.0
@@ -58,10 +57,10 @@ class Interactive(Protocol):
     """How a person takes part in a login."""
 
     redirect: Redirect
-    """Where the answer comes in."""
+    """Receives the answer."""
 
     async def show(self, url: str) -> None:
-        """Let the person open this address."""
+        """Show the person the address to open."""
 
 
 def auth_for(workspace: ToolHost, spec: ServerSpec, interactive: Interactive | None = None) -> Auth | None:
@@ -96,7 +95,7 @@ class Auth(httpx2.Auth):
     """The login of one server.
 
     Attributes:
-        problem: what the last login or renewal failed with; None after one that went well.
+        problem: the error of the last login or renewal; None after one that succeeded.
         on_problem: called when there is one. A transport may lose the error itself; its request then waits for ever.
     """
 
@@ -132,7 +131,7 @@ class Auth(httpx2.Auth):
         return self._context.current_tokens is not None
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The SDK's flow, a renewal before a login, and a note of what went wrong."""
+        """The SDK's flow with a renewal before a login; `problem` keeps the error."""
         try:
             flow = self._provider.async_auth_flow(request)
             answered = False
@@ -165,7 +164,7 @@ class Auth(httpx2.Auth):
                 self.on_problem()
             if self.problem is None or self.problem is error:
                 raise
-            raise self.problem from None  # the SDK's text may repeat what must not be seen
+            raise self.problem from None  # the SDK's text may repeat secrets
 
     async def _take_renewed_elsewhere(self, status: int) -> bool:
         """A renewal was refused: use what another kernel has renewed in the meantime, which ends the old token.
@@ -217,13 +216,13 @@ class Auth(httpx2.Auth):
 
     def _secrets(self) -> list[str]:
         client, tokens = self._context.client_info, self._context.current_tokens
-        found = [self._code, self._storage.secret, client.client_secret if client is not None else None]
-        found += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
-        return [text for text in found if text]
+        secrets = [self._code, self._storage.secret, client.client_secret if client is not None else None]
+        secrets += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
+        return [text for text in secrets if text]
 
 
 class _Storage:
-    """What the SDK keeps of one server, in the `TokenStore`: tokens, and this program as it was registered.
+    """The SDK's storage for one server, in the `TokenStore`: tokens, and this program as it was registered.
 
     Args:
         spec: the server.
@@ -243,7 +242,7 @@ class _Storage:
         self._store = store
         self._uri = uri
         self._login = login
-        self._entry = Entry()
+        self._entry = StoredLogin()
 
     @property
     def secret(self) -> str | None:
@@ -254,19 +253,19 @@ class _Storage:
     @property
     def more_scope(self) -> str | None:
         """What the next login is to grant, since the server has asked for it in addition."""
-        return self._store.wanted.get((self._name, canonical(self._url))) if self._login else None
+        return self._store.more_scope.get((self._name, canonical(self._url))) if self._login else None
 
     @more_scope.setter
     def more_scope(self, scope: str) -> None:
-        self._store.wanted[self._name, canonical(self._url)] = scope
+        self._store.more_scope[self._name, canonical(self._url)] = scope
 
     async def get_tokens(self) -> OAuthToken | None:
         """The tokens that are kept; what belongs to another client than the config's counts for nothing."""
         entry = await _bounded(self._store.load, self._name, self._url)
-        own = self._settings.get("clientId")
+        client_id = self._settings.get("clientId")
         client = entry.client or {}
-        if client and (client.get("client_id") != str(own) if own else client.get(_CONFIGURED)):
-            entry = Entry()
+        if client and (client.get("client_id") != str(client_id) if client_id else client.get(_CONFIGURED)):
+            entry = StoredLogin()
         self._entry = entry
         self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
         self.context.oauth_metadata = _parse(OAuthMetadata, entry.metadata)
@@ -282,14 +281,14 @@ class _Storage:
         self._entry.resource = _dump(self.context.protected_resource_metadata)
         await self._write()
         if self._login:
-            self._store.wanted.pop((self._name, canonical(self._url)), None)
+            self._store.more_scope.pop((self._name, canonical(self._url)), None)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """This program as the server knows it: the config's client, else what was registered for this address."""
-        if own := self._settings.get("clientId"):
-            self._entry.client = {"client_id": str(own), _CONFIGURED: True}  # the secret stays in the config
+        if client_id := self._settings.get("clientId"):
+            self._entry.client = {"client_id": str(client_id), _CONFIGURED: True}  # the secret stays in the config
             return OAuthClientInformationFull(
-                client_id=str(own),
+                client_id=str(client_id),
                 client_secret=self.secret,
                 token_endpoint_auth_method=self._method(),
                 redirect_uris=[AnyUrl(self._uri)],
@@ -298,8 +297,8 @@ class _Storage:
         if client_info is None:
             return None
         ended = client_info.client_secret_expires_at
-        known = [str(uri) for uri in client_info.redirect_uris or []]
-        if (ended and ended < time.time()) or (self._login and known and self._uri not in known):
+        uris = [str(uri) for uri in client_info.redirect_uris or []]
+        if (ended and ended < time.time()) or (self._login and uris and self._uri not in uris):
             return None
         return client_info
 
@@ -318,10 +317,10 @@ class _Storage:
 
     def _method(self) -> Any:
         metadata = self.context.oauth_metadata
-        known = (metadata.token_endpoint_auth_methods_supported if metadata is not None else None) or [POST]
+        methods = (metadata.token_endpoint_auth_methods_supported if metadata is not None else None) or [POST]
         if not self.secret:
             return "none"
-        return BASIC if BASIC in known and POST not in known else POST
+        return BASIC if BASIC in methods and POST not in methods else POST
 
     async def _write(self) -> None:
         await _bounded(self._store.save, self._name, self._url, self._entry)
@@ -360,9 +359,11 @@ class _Quiet(logging.Filter):
     """Drops what the SDK logs of a failed login or renewal: it is raised or repaired, and traces repeat secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        own = record.exc_info is not None and isinstance(record.exc_info[1], AuthError)
-        said = str(record.msg).startswith(("OAuth flow error", "Token refresh failed", "Invalid refresh response"))
-        return not own and not said
+        is_ours = record.exc_info is not None and isinstance(record.exc_info[1], AuthError)
+        is_flow_error = str(record.msg).startswith(
+            ("OAuth flow error", "Token refresh failed", "Invalid refresh response")
+        )
+        return not is_ours and not is_flow_error
 
 
 for _name in ("mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http"):

@@ -1,6 +1,6 @@
-"""Where a login's answer comes in: a page on this machine that the browser is sent to, or a line a person pastes.
+"""Receive the response of a login: at a page on this machine that the browser is sent to, or pasted by a person.
 
-The answer of another login, or of a page that guesses, is turned away by its ``state`` and does not end the wait.
+The response of another login, or a guess, is rejected by its ``state`` and does not end the wait.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _HEADERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What an authorization server sent the browser back with."""
+class AuthorizationResponse:
+    """The parameters that an authorization server sent the browser back with."""
 
     code: str = field(repr=False)
     state: str = field(repr=False)
@@ -40,11 +40,11 @@ class Answer:
 
 
 class Redirect:
-    """One login's way back. Made by `open_redirect`; used on one event loop.
+    """One login's redirect address. Made by `open_redirect`; used on one event loop.
 
     Attributes:
         uri: what the authorization server is told to send the browser to.
-        listening: whether this machine listens there; if not, the answer must be pasted.
+        listening: this machine listens there; if not, the answer must be pasted.
     """
 
     def __init__(self, uri: str) -> None:
@@ -53,7 +53,7 @@ class Redirect:
         self._state: str | None = None
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
-        self._answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answer: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
         self._answer.add_done_callback(lambda f: f.cancelled() or f.exception())  # nobody may be waiting yet
 
     async def listen(self, host: str, port: int) -> bool:
@@ -72,10 +72,10 @@ class Redirect:
         return int(self._server.sockets[0].getsockname()[1])
 
     def expect(self, state: str) -> None:
-        """From now on the answer with this ``state`` is the one."""
+        """Accept the answer with this ``state``."""
         self._state = state
 
-    def give(self, text: str) -> None:
+    def paste(self, text: str) -> None:
         """Take the answer from what a person pasted: the address the browser ended at, or the code alone.
 
         Raises:
@@ -90,17 +90,17 @@ class Redirect:
                     "That address contains no code; paste the complete address the browser ended at."
                 )
             # A code typed into the cell of whoever began the login: there is nobody to confuse with.
-            self._settle(Answer(text, self._state))
+            self._settle(AuthorizationResponse(text, self._state))
             return
         problem = self._take(_fields(text if "?" not in text else text.partition("?")[2]))
         if problem:
             raise LoginFailedError(problem)
 
-    async def answer(self, seconds: float = LIMIT) -> Answer:
+    async def answer(self, seconds: float = LIMIT) -> AuthorizationResponse:
         """Wait for the answer.
 
         Raises:
-            LoginFailedError: the server said no, or nothing came in `seconds`.
+            LoginFailedError: the server refused, or nothing came in `seconds`.
         """
         try:
             return await asyncio.wait_for(asyncio.shield(self._answer), seconds)
@@ -131,18 +131,18 @@ class Redirect:
             return "This is the answer of another login, or of one that has ended. Start again: %mcp auth NAME"
         issuer = query["iss"][0] if query.get("iss") else None
         if "error" in query:
-            told = [query[key][0] for key in ("error", "error_description") if query.get(key)]
-            line = " ".join(": ".join(told).split())[:200]
+            fields = [query[key][0] for key in ("error", "error_description") if query.get(key)]
+            line = " ".join(": ".join(fields).split())[:200]
             if not self._answer.done():
                 self._answer.set_exception(LoginFailedError(f"The login was refused: {line}"))
             return f"The login was refused: {line}"
         code = query.get("code", [""])[0]
         if not code:
             return "There is no code in this answer. Start again: %mcp auth NAME"
-        self._settle(Answer(code, state, issuer))
+        self._settle(AuthorizationResponse(code, state, issuer))
         return ""
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: AuthorizationResponse) -> None:
         if not self._answer.done():
             self._answer.set_result(answer)
 
@@ -172,19 +172,19 @@ class Redirect:
         return _page("200 OK", "You are logged in. You can close this page and go back to the notebook.")
 
 
-async def open_redirect(wanted: str | None = None, *, fixed: bool = False) -> Redirect:
-    """Open a login's way back.
+async def open_redirect(registered: str | None = None, *, fixed: bool = False) -> Redirect:
+    """Open a login's redirect address.
 
     Args:
-        wanted: the address that was registered; OpenCode's own if left out.
+        registered: the address that was registered; OpenCode's own if left out.
         fixed: it must be that address; if its port is taken, the answer has to be pasted.
     """
-    uri = wanted or default_uri()
+    uri = registered or default_uri()
     redirect = Redirect(uri)
     try:
         parts = urlsplit(uri)
         host, port = parts.hostname or "", parts.port
-    except ValueError:  # no address at all; whoever uses it says so
+    except ValueError:  # no address at all; its user reports that
         return redirect
     if host in _LOOPBACK and parts.scheme == "http":
         if await redirect.listen("::1" if host == "::1" else HOST, 80 if port is None else port) or fixed:

@@ -47,8 +47,8 @@ class Keyring(Protocol):
 
 
 @dataclass(slots=True, repr=False)
-class Entry:
-    """What is known of one server; the wire's own forms.
+class StoredLogin:
+    """The login at one server, in the forms of the wire.
 
     Attributes:
         tokens: the token response: ``access_token``, ``refresh_token``, ``scope``.
@@ -65,7 +65,7 @@ class Entry:
     resource: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"<Entry: {'with' if self.tokens else 'without'} tokens>"
+        return f"<StoredLogin: {'with' if self.tokens else 'without'} tokens>"
 
 
 class TokenStore:
@@ -80,8 +80,8 @@ class TokenStore:
         self.path = folder / FILE
         self._keyring = keyring
         self._lock = threading.Lock()
-        self.wanted: dict[tuple[str, str], str] = {}
-        """By a server's name and URL: the scope it has asked for in addition. Not kept; it asks again."""
+        self.more_scope: dict[tuple[str, str], str] = {}
+        """By a server's name and URL: the scope it has requested in addition. Not stored: it requests it again."""
 
     @property
     def keyring(self) -> Keyring | None:
@@ -90,32 +90,32 @@ class TokenStore:
             self._keyring = system_keyring()
         return self._keyring
 
-    def load(self, name: str, url: str) -> Entry:
-        """What is known of a server; an empty `Entry` if nothing is."""
-        found = self._read().get(name, {}).get(canonical(url))
-        if not isinstance(found, dict):
-            return Entry()
-        if found.get("keyring") is True:
-            found = self._from_keyring(name, url)
-        learn_from(found, f"mcp.{name}")
-        known = {key: found.get(key) for key in Entry.__slots__}
-        return Entry(**{key: value if _fits(key, value) else None for key, value in known.items()})
+    def load(self, name: str, url: str) -> StoredLogin:
+        """The login at a server; an empty `StoredLogin` if there is none."""
+        stored = self._read().get(name, {}).get(canonical(url))
+        if not isinstance(stored, dict):
+            return StoredLogin()
+        if stored.get("keyring") is True:
+            stored = self._from_keyring(name, url)
+        learn_from(stored, f"mcp.{name}")
+        fields = {key: stored.get(key) for key in StoredLogin.__slots__}
+        return StoredLogin(**{key: value if _fits(key, value) else None for key, value in fields.items()})
 
-    def save(self, name: str, url: str, entry: Entry) -> None:
-        """Keep what is known of a server.
+    def save(self, name: str, url: str, entry: StoredLogin) -> None:
+        """Store the login at a server.
 
         Raises:
             ToolError: it can't be written.
         """
-        said: dict[str, Any] = {key: value for key, value in asdict(entry).items() if value is not None}
-        learn_from(said, f"mcp.{name}")
-        if self._into_keyring(name, url, said):
-            said = {"keyring": True}
+        fields: dict[str, Any] = {key: value for key, value in asdict(entry).items() if value is not None}
+        learn_from(fields, f"mcp.{name}")
+        if self._into_keyring(name, url, fields):
+            fields = {"keyring": True}
         with self._changing() as data:
-            data.setdefault(name, {})[canonical(url)] = said
+            data.setdefault(name, {})[canonical(url)] = fields
 
     def forget(self, name: str) -> bool:
-        """Forget all that is known of a server, whatever its URL was; False if nothing was.
+        """Delete the logins at a server, whatever its URL was; False if there were none.
 
         Raises:
             ToolError: the file can't be written.
@@ -129,7 +129,7 @@ class TokenStore:
         return bool(gone)
 
     def names(self) -> list[str]:
-        """The servers that something is known of."""
+        """The servers with a login."""
         return sorted(self._read())
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ class TokenStore:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            self._hide()
+            self._make_private()
             data = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {}
@@ -172,8 +172,8 @@ class TokenStore:
             return {}
         return {str(name): urls for name, urls in data.items() if isinstance(urls, dict)}
 
-    def _hide(self) -> None:
-        """Take the file from the eyes of others, should it have been copied here."""
+    def _make_private(self) -> None:
+        """Make the file private, in case it was copied here."""
         mode = stat.S_IMODE(self.path.stat().st_mode)
         if os.name == "posix" and mode & ~OWNER_ONLY:
             self.path.chmod(OWNER_ONLY)
@@ -194,13 +194,13 @@ def system_keyring() -> Keyring | None:
         import keyring
         from keyring.backends.chainer import ChainerBackend
 
-        found = keyring.get_keyring()
-        chosen = next(iter(found.backends), None) if isinstance(found, ChainerBackend) else found
-        fit = chosen is not None and float(chosen.priority) >= RECOMMENDED
+        backend = keyring.get_keyring()
+        chosen = next(iter(backend.backends), None) if isinstance(backend, ChainerBackend) else backend
+        is_fit = chosen is not None and float(chosen.priority) >= RECOMMENDED
     except Exception:  # a broken backend must not stand in the way of a login
         return None
     # Of a chain its best backend alone: what that refuses must not go to one that writes plain files.
-    return chosen if fit else None
+    return chosen if is_fit else None
 
 
 def canonical(url: str) -> str:

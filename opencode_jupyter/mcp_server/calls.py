@@ -126,9 +126,9 @@ class RunningCall:
             self._expiry.cancel()
         for key, response in (responses or {}).items():
             if isinstance(response, types.ElicitResult) and key in self._forms:
-                _, waiting = self._forms.pop(key)
-                if not waiting.done():
-                    waiting.set_result(response)
+                _, future = self._forms.pop(key)
+                if not future.done():
+                    future.set_result(response)
 
     # ------------------------------------------------------------------ asking
 
@@ -157,11 +157,11 @@ class RunningCall:
     async def _ask_later(self, form: types.ElicitRequestFormParams) -> types.ElicitResult:
         self._form_count += 1
         key = f"ask{self._form_count}"
-        waiting: asyncio.Future[types.ElicitResult] = asyncio.get_running_loop().create_future()
-        self._forms[key] = (types.ElicitRequest(params=form), waiting)
+        future: asyncio.Future[types.ElicitResult] = asyncio.get_running_loop().create_future()
+        self._forms[key] = (types.ElicitRequest(params=form), future)
         self._changed.set()
         try:
-            return await waiting
+            return await future
         finally:
             self._forms.pop(key, None)
 
@@ -210,7 +210,7 @@ def result_of(part: ToolPart, outputs: SavedOutputs) -> types.CallToolResult:
     if not isinstance(state, Completed):
         return error_result(state.error if isinstance(state, Failed) else "The call did not end")
     content: list[types.ContentBlock] = [types.TextContent(text=state.output)]
-    content += [_content(one) for one in state.attachments]
+    content += [_content(attachment) for attachment in state.attachments]
     if part.result is not None and (link := outputs.link(part.result)) is not None:
         content.append(link)
     meta: dict[str, Any] = {TITLE: state.title}
@@ -224,34 +224,36 @@ def error_result(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
 
 
-def _content(one: Attachment) -> types.ContentBlock:
-    name = one.filename or one.id or "attachment"
+def _content(attachment: Attachment) -> types.ContentBlock:
+    name = attachment.filename or attachment.id or "attachment"
     try:
-        data = one.data
+        data = attachment.data
     except ValueError:
-        return types.ResourceLink(uri=one.url, name=name, mime_type=one.mime)
+        return types.ResourceLink(uri=attachment.url, name=name, mime_type=attachment.mime)
     encoded = base64.b64encode(data).decode()
-    if one.mime in PICTURES:
-        return types.ImageContent(data=encoded, mime_type=one.mime)
-    if one.mime.startswith("audio/"):
-        return types.AudioContent(data=encoded, mime_type=one.mime)
-    address = f"attachment:{quote(one.id)}/{quote(name)}"
-    return types.EmbeddedResource(resource=types.BlobResourceContents(uri=address, mime_type=one.mime, blob=encoded))
+    if attachment.mime in PICTURES:
+        return types.ImageContent(data=encoded, mime_type=attachment.mime)
+    if attachment.mime.startswith("audio/"):
+        return types.AudioContent(data=encoded, mime_type=attachment.mime)
+    address = f"attachment:{quote(attachment.id)}/{quote(name)}"
+    return types.EmbeddedResource(
+        resource=types.BlobResourceContents(uri=address, mime_type=attachment.mime, blob=encoded)
+    )
 
 
 def _small_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     """The entries that are JSON and small, as long as all together are."""
-    kept: dict[str, Any] = {}
-    room = METADATA_SIZE
+    small: dict[str, Any] = {}
+    characters_left = METADATA_SIZE
     for key, value in metadata.items():
         try:
             size = len(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError):
             continue
-        if size <= min(room, ENTRY_SIZE):
-            kept[key] = value
-            room -= size
-    return kept
+        if size <= min(characters_left, ENTRY_SIZE):
+            small[key] = value
+            characters_left -= size
+    return small
 
 
 class SavedOutputs:

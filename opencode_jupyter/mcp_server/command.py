@@ -151,7 +151,7 @@ def _run(parsed: argparse.Namespace) -> int:
         sys.stderr.write("A client's messages are awaited on standard input; Ctrl-C ends this.\n")
     level = logging.INFO if parsed.verbose else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(name)s: %(message)s")
-    options = Options(**{one.name: getattr(parsed, one.name) for one in fields(Options)})
+    options = Options(**{option.name: getattr(parsed, option.name) for option in fields(Options)})
     asyncio.run(_serve(options))
     return 0
 

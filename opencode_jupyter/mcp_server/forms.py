@@ -78,22 +78,23 @@ def read_reply(result: types.ElicitResult, request: PermissionRequest) -> Reply:
     return ("reject", reason) if reason else "reject"
 
 
-def refusal_text(request: PermissionRequest, why: str) -> str:
+def refusal_text(request: PermissionRequest, obstacle: str) -> str:
     """The error of a request that no person could be asked about, with the rule that would allow it.
 
     Args:
         request: the request.
-        why: why nobody could be asked, a clause.
+        obstacle: why nobody could be asked, a clause.
     """
-    what = f"{request.permission} of {', '.join(visible(p) for p in request.everything)} needs permission, and {why}. "
+    patterns = ", ".join(visible(pattern) for pattern in request.everything)
+    reason = f"{request.permission} of {patterns} needs permission, and {obstacle}. "
     if request.permission == TRUST:
-        return what + "Trust it where a person can be asked: call the tool in a notebook of this project."
-    # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
-    patterns = [p for p in request.always if p != "*"] or request.everything
-    rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in patterns)
-    allow = " ".join(f"--allow {json.dumps(f'{request.permission}:{p}', ensure_ascii=False)}" for p in patterns)
+        return reason + "Trust it where a person can be asked: call the tool in a notebook of this project."
+    # "*" would allow more than was requested; bash's "git status *" is what a person would write.
+    allowed = [p for p in request.always if p != "*"] or request.everything
+    rules = ", ".join(f'{json.dumps(p, ensure_ascii=False)}: "allow"' for p in allowed)
+    allow = " ".join(f"--allow {json.dumps(f'{request.permission}:{p}', ensure_ascii=False)}" for p in allowed)
     return (
-        f"{what}To allow it, a person can put "
+        f"{reason}To allow it, a person can put "
         f'{{"permission": {{"{request.permission}": {{{rules}}}}}}} into opencode.json '
         f"(a project's counts once a person trusts the project), or start this server with {allow}."
     )
@@ -103,18 +104,18 @@ def question_form(request: QuestionRequest) -> types.ElicitRequestFormParams:
     """Questions as one form: for each a choice and a free text; a tick for each answer where several may be chosen."""
     properties: dict[str, Any] = {}
     lines: list[str] = []
-    for i, one in enumerate(request.questions, 1):
-        lines.append(visible(one.question))
-        lines += [f"  {visible(o.label)}: {visible(o.description)}" for o in one.options if o.description]
-        title = visible(one.header or one.question)
-        labels = [option.label for option in one.options]
-        if one.multiple:
+    for i, question in enumerate(request.questions, 1):
+        lines.append(visible(question.question))
+        lines += [f"  {visible(o.label)}: {visible(o.description)}" for o in question.options if o.description]
+        title = visible(question.header or question.question)
+        labels = [option.label for option in question.options]
+        if question.multiple:
             for n, label in enumerate(labels, 1):
                 properties[f"q{i}_{n}"] = {"type": "boolean", "title": f"{title}: {visible(label)}", "default": False}
         elif labels:
             properties[f"q{i}"] = {"type": "string", "title": title, "enum": list(dict.fromkeys(labels))}
-        if one.custom:
-            other = "in your own words" if labels else visible(one.question)
+        if question.custom:
+            other = "in your own words" if labels else visible(question.question)
             properties[f"q{i}_{CUSTOM}"] = {"type": "string", "title": f"{title}: {other}"}
     schema = {"type": "object", "properties": properties}
     return types.ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
@@ -125,19 +126,19 @@ def read_answers(result: types.ElicitResult, request: QuestionRequest) -> Answer
     if result.action != "accept":
         return None
     content = result.content or {}
-    return [_answer(i, one, content) for i, one in enumerate(request.questions, 1)]
+    return [_answer(i, question, content) for i, question in enumerate(request.questions, 1)]
 
 
-def _answer(i: int, one: Question, content: dict[str, Any]) -> list[str]:
-    labels = [option.label for option in one.options]
-    if one.multiple:
+def _answer(i: int, question: Question, content: dict[str, Any]) -> list[str]:
+    labels = [option.label for option in question.options]
+    if question.multiple:
         chosen = [label for n, label in enumerate(labels, 1) if content.get(f"q{i}_{n}") is True]
     else:
         picked = content.get(f"q{i}")
         chosen = [picked] if isinstance(picked, str) and picked in labels else []
-    own = content.get(f"q{i}_{CUSTOM}")
-    if one.custom and isinstance(own, str) and own.strip():
-        chosen = [*chosen, own.strip()] if one.multiple else [own.strip()]
+    custom = content.get(f"q{i}_{CUSTOM}")
+    if question.custom and isinstance(custom, str) and custom.strip():
+        chosen = [*chosen, custom.strip()] if question.multiple else [custom.strip()]
     return chosen
 
 

@@ -59,7 +59,7 @@ class ClientToolFilter:
 
     def includes(self, id: str, *, questions: bool) -> bool:
         """Return whether a client may call a tool of this id, as far as the registry knows it."""
-        return any(one.id == id for one in self._selected(questions))
+        return any(tool.id == id for tool in self._selected(questions))
 
     async def tools(self, *, questions: bool) -> list[types.Tool]:
         """The tools to list; the sources are brought up to date, without asking anybody.
@@ -70,43 +70,43 @@ class ClientToolFilter:
         registry = self._workspace.registry
         await registry.prepare()
         while True:
-            selected = {one.id: one for one in self._selected(questions)}
+            selected = {tool.id: tool for tool in self._selected(questions)}
             try:
                 bound = await registry.described(list(selected), self._current_agent)
             except UnknownToolError:  # one was removed in between
                 continue
             return [
                 types.Tool(
-                    name=one.id,
-                    title=one.id.replace("_", " ").strip().capitalize() or one.id,
-                    description=one.description,
-                    input_schema=one.parameters,
-                    annotations=HINTS.get(selected[one.id].effect) if selected[one.id].builtin else None,
+                    name=tool.id,
+                    title=tool.id.replace("_", " ").strip().capitalize() or tool.id,
+                    description=tool.description,
+                    input_schema=tool.parameters,
+                    annotations=HINTS.get(selected[tool.id].effect) if selected[tool.id].builtin else None,
                 )
-                for one in bound
+                for tool in bound
             ]
 
     def fingerprint(self) -> tuple[tuple[str, int], ...]:
         """Changes when the list a client has may be out of date."""
-        return tuple((one.id, id(one)) for one in self._selected(questions=True))
+        return tuple((tool.id, id(tool)) for tool in self._selected(questions=True))
 
     @property
     def _current_agent(self) -> Agent:
         """The agent as the configuration has it now."""
-        return next((one for one in self._workspace.agents.values() if one.name == self._agent.name), self._agent)
+        return next((agent for agent in self._workspace.agents.values() if agent.name == self._agent.name), self._agent)
 
     def _selected(self, questions: bool) -> list[Tool]:
         registry = self._workspace.registry
-        usual = {one.id for one in registry.offered(self._model)}
+        usual = {tool.id for tool in registry.offered(self._model)}
         names = registry.names()
         denied = disabled(names, self._current_agent.model_permission)
         selected = []
         for name in names:
             if name in OWN_LOOP or name in denied or (name == QUESTION and not questions) or not self.allows(name):
                 continue
-            one = registry.get(name)
-            if one is not None and (name in usual or _matches(name, self._only) or _matches(name, self._more)):
-                selected.append(one)
+            tool = registry.get(name)
+            if tool is not None and (name in usual or _matches(name, self._only) or _matches(name, self._more)):
+                selected.append(tool)
         return selected
 
 

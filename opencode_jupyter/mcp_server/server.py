@@ -67,7 +67,7 @@ class ToolServer:
         self._workspace = workspace
         self._options = options or Options()
         agent = workspace.agent(self._options.agent)
-        self._agent_key = next(key for key, one in workspace.agents.items() if one is agent)
+        self._agent_key = next(key for key, candidate in workspace.agents.items() if candidate is agent)
         self._selector = ClientToolFilter(workspace, agent, self._options.model, self._options.tools)
         self._session = workspace.sessions.create("MCP client")
         self._running: dict[str, RunningCall] = {}
@@ -185,8 +185,8 @@ class ToolServer:
             # One whose code nobody trusts yet is not listed, but may be called: the call asks for trust.
             reason = registry.why_not(name)
             if not reason or not self._selector.allows(name):
-                known = [one.name for one in await self._selector.tools(questions=self._can_ask(context))]
-                raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {name}. Tools: {', '.join(known)}")
+                names = [tool.name for tool in await self._selector.tools(questions=self._can_ask(context))]
+                raise MCPError(code=types.INVALID_PARAMS, message=f"Unknown tool: {name}. Tools: {', '.join(names)}")
         call = self._workspace.start(
             name,
             copy.deepcopy(arguments),
@@ -200,7 +200,7 @@ class ToolServer:
 
     def _ended(self, call: Call) -> None:
         del self._running[call.part.call_id]
-        self._unanswered = {token: one for token, one in self._unanswered.items() if one.call is not call}
+        self._unanswered = {token: running for token, running in self._unanswered.items() if running.call is not call}
 
     def _only_selected(self, call: dict[str, Any], _: dict[str, Any]) -> None:
         """Hold a call that another call makes (a batch) to the same choice of tools."""

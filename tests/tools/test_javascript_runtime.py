@@ -66,7 +66,7 @@ def test_the_first_that_is_new_enough(tmp_path: Path, alone: None) -> None:
 
 def test_a_program_that_tells_nothing(tmp_path: Path, alone: None) -> None:
     node = program(tmp_path, "node", "hello")
-    assert f"{node} is of no version it would tell" in found(tmp_path)[1]
+    assert f"{node} is of an unknown version" in found(tmp_path)[1]
 
 
 def test_the_choice(tmp_path: Path, alone: None) -> None:

@@ -265,17 +265,17 @@ async def test_a_pasted_answer(ws: Workspace, server: AuthServer) -> None:
     login = await ws.service(Logins).begin(spec(server))
     back = await asyncio.to_thread(browse, await login.known(), follow=False)
     with pytest.raises(LoginFailedError, match="another login"):
-        login.redirect.give(back.replace("state=", "state=x"))
+        login.redirect.paste(back.replace("state=", "state=x"))
     with pytest.raises(LoginFailedError, match="contains no code"):
-        login.redirect.give("https://example.org/")
-    login.redirect.give(f"  '{back}' \n")
+        login.redirect.paste("https://example.org/")
+    login.redirect.paste(f"  '{back}' \n")
     assert await login.done() == "Logged in at tracker."
     await ws.service(Logins).forget("tracker")
     login = await ws.service(Logins).begin(spec(server))
     back = await asyncio.to_thread(browse, await login.known(), follow=False)
     found = re.search("code=([^&]*)", back)
     assert found is not None
-    login.redirect.give(found[1])
+    login.redirect.paste(found[1])
     assert await login.done() == "Logged in at tracker."
 
 
@@ -351,7 +351,7 @@ async def test_no_secret_is_shown(
         back = await asyncio.to_thread(browse, await login.known(), follow=False)
         if wrong:
             server.codes.clear()
-        login.redirect.give(back)
+        login.redirect.paste(back)
         with pytest.raises(LoginFailedError) as caught:
             await login.done()
         shown += [str(caught.value), repr(caught.value), repr(login), repr(login._auth), repr(login.redirect)]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.mcp.errors import LoginFailedError
-from opencode_jupyter.mcp.redirect import PATH, Answer, Redirect, open_redirect
+from opencode_jupyter.mcp.redirect import PATH, AuthorizationResponse, Redirect, open_redirect
 
 pytestmark = pytest.mark.anyio
 STATE = "the-state"
@@ -55,7 +55,7 @@ async def test_the_right_answer(way: Redirect) -> None:
     assert "Content-Security-Policy: default-src 'none'" in head
     assert "no-store" in head
     answer = await way.answer()
-    assert answer == Answer("c/1", STATE, "https://i")
+    assert answer == AuthorizationResponse("c/1", STATE, "https://i")
     assert "c/1" not in repr(answer)
     await ask(way, target(code="c2", state=STATE))
     assert (await way.answer()).code == "c/1"  # the first one counts
@@ -85,7 +85,7 @@ async def test_a_refusal(way: Redirect) -> None:
 async def test_time_is_limited(way: Redirect) -> None:
     with pytest.raises(LoginFailedError, match=r"No answer came in 0\.01 s"):
         await way.answer(0.01)
-    way.give("late")  # whoever waits again gets it
+    way.paste("late")  # whoever waits again gets it
     assert (await way.answer(0.01)).code == "late"
 
 
@@ -113,7 +113,7 @@ async def test_the_end(way: Redirect) -> None:
     ],
 )
 async def test_what_is_pasted(way: Redirect, text: str, code: str) -> None:
-    way.give(text)
+    way.paste(text)
     assert (await way.answer()).code == code
 
 
@@ -131,13 +131,13 @@ async def test_what_is_pasted(way: Redirect, text: str, code: str) -> None:
 )
 async def test_what_is_pasted_wrongly(way: Redirect, text: str, said: str) -> None:
     with pytest.raises(LoginFailedError, match=said):
-        way.give(text)
+        way.paste(text)
 
 
 async def test_nothing_is_taken_before_there_is_something_to_wait_for() -> None:
     way = await open_redirect("http://127.0.0.1:0" + PATH)
     with pytest.raises(LoginFailedError, match="try again in a moment"):
-        way.give("code")
+        way.paste("code")
     await way.close()
 
 
@@ -169,7 +169,7 @@ def test_no_address_with_another_state_settles_a_login(host: str, query: dict[st
         way.expect(STATE)
         for address in (f"http://{host}?code=x&{urlencode(query)}", f"code={more}", f"{host}?error={more}#{host}"):
             try:
-                way.give(address)
+                way.paste(address)
             except LoginFailedError:
                 continue
             pytest.fail(f"taken: {address!r}")

@@ -17,10 +17,12 @@ from keyring.backend import KeyringBackend
 from keyring.backends import chainer, fail, null
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
-from opencode_jupyter.mcp.tokens import Entry, TokenStore, canonical, system_keyring
+from opencode_jupyter.mcp.tokens import StoredLogin, TokenStore, canonical, system_keyring
 
 URL = "https://example.org/mcp"
-ENTRY = Entry(tokens={"access_token": "sesame", "refresh_token": "again"}, expires_at=1e9, client={"client_id": "c"})
+ENTRY = StoredLogin(
+    tokens={"access_token": "sesame", "refresh_token": "again"}, expires_at=1e9, client={"client_id": "c"}
+)
 
 
 class Ring(KeyringBackend):
@@ -55,7 +57,7 @@ class Ring(KeyringBackend):
 
 def test_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
     store = TokenStore(tmp_path / "data", None)
-    assert store.load("one", URL) == Entry()
+    assert store.load("one", URL) == StoredLogin()
     store.save("one", URL, ENTRY)
     assert store.load("one", URL) == ENTRY
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
@@ -71,16 +73,16 @@ def test_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:
 def test_an_entry_belongs_to_a_name_and_an_address(tmp_path: Path) -> None:
     store = TokenStore(tmp_path, None)
     store.save("one", URL, ENTRY)
-    assert store.load("two", URL) == Entry()
-    assert store.load("one", "https://example.com/mcp") == Entry()
+    assert store.load("two", URL) == StoredLogin()
+    assert store.load("one", "https://example.com/mcp") == StoredLogin()
     assert store.load("one", "HTTPS://Example.ORG/mcp#x") == ENTRY
     assert canonical("https://example.org") == canonical("https://example.org/")
-    store.save("one", "https://example.com/mcp", Entry(client={"client_id": "d"}))
+    store.save("one", "https://example.com/mcp", StoredLogin(client={"client_id": "d"}))
     store.save("two", URL, ENTRY)
     assert store.names() == ["one", "two"]
     assert store.forget("one")
     assert not store.forget("one")
-    assert store.load("one", URL) == Entry()
+    assert store.load("one", URL) == StoredLogin()
     assert store.load("two", URL) == ENTRY
 
 
@@ -100,7 +102,7 @@ def test_an_entry_belongs_to_a_name_and_an_address(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_is_as_if_empty(tmp_path: Path, content: bytes) -> None:
     store = TokenStore(tmp_path, None)
     store.path.write_bytes(content)
-    assert store.load("one", URL) == Entry()
+    assert store.load("one", URL) == StoredLogin()
     store.save("one", URL, ENTRY)
     assert store.load("one", URL) == ENTRY
 
@@ -123,9 +125,9 @@ def test_many_at_once(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="another process is kept out by fcntl")
 def test_another_process_loses_nothing(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from opencode_jupyter.mcp.tokens import Entry, TokenStore\n"
+        "import sys; from pathlib import Path; from opencode_jupyter.mcp.tokens import StoredLogin, TokenStore\n"
         "store = TokenStore(Path(sys.argv[1]), None)\n"
-        "for n in range(10): store.save(f'{sys.argv[2]}{n}', 'https://x/', Entry(client={'client_id': 'c'}))"
+        "for n in range(10): store.save(f'{sys.argv[2]}{n}', 'https://x/', StoredLogin(client={'client_id': 'c'}))"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in "ab"]
     assert [one.wait(60) for one in running] == [0, 0]
@@ -140,7 +142,7 @@ def test_the_keyring_has_the_secrets_and_the_file_has_none(tmp_path: Path) -> No
     assert json.loads(store.path.read_text()) == {"one": {URL: {"keyring": True}}}
     assert len(ring.kept) == 1
     assert TokenStore(tmp_path, ring).load("one", URL) == ENTRY
-    assert TokenStore(tmp_path, None).load("one", URL) == Entry()  # the package was taken away
+    assert TokenStore(tmp_path, None).load("one", URL) == StoredLogin()  # the package was taken away
     assert store.forget("one")
     assert ring.kept == {}
     assert store.names() == []
@@ -156,7 +158,7 @@ def test_a_keyring_that_refuses(tmp_path: Path, caplog: pytest.LogCaptureFixture
     ring.most = 10_000
     store.save("one", URL, ENTRY)
     ring.locked = True
-    assert store.load("one", URL) == Entry()
+    assert store.load("one", URL) == StoredLogin()
     assert store.forget("one")
     assert "sesame" not in caplog.text
     store.save("one", URL, ENTRY)

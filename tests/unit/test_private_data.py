@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter import Workspace, tool
 from opencode_jupyter.agent.snapshots import Snapshots
-from opencode_jupyter.mcp.tokens import Entry, TokenStore
+from opencode_jupyter.mcp.tokens import StoredLogin, TokenStore
 from tests.support.repository import repository
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ async def fill(project: Path, data_dir: Path | None) -> Path:
         await ws.call("write", {"filePath": "a.py", "content": "def add(a):\n    return a\n"})
         await ws.call("codesearch", {"query": "add", "tokensNum": 1000})
         assert await ws.service(Snapshots).track() is not None
-        TokenStore(ws.data_dir, keyring=None).save("s", "http://localhost/", Entry(tokens={"access_token": "x"}))
+        TokenStore(ws.data_dir, keyring=None).save("s", "http://localhost/", StoredLogin(tokens={"access_token": "x"}))
         return ws.data_dir
 
 

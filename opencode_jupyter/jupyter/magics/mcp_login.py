@@ -102,7 +102,7 @@ def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
         raise ToolError(f"No login at {name} is under way in this kernel; start one: %mcp auth {name}")
 
     async def work() -> str:
-        login.redirect.give(code)
+        login.redirect.paste(code)
         return await login.done()
 
     text = line.wait(work())

@@ -133,7 +133,7 @@ def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     login = _under_way(panel, spec.name)
     if login is None:
         raise ToolError(f"No login at {spec.name} is under way; start one with Sign in.")
-    panel.on_engine(login.redirect.give, str(request.get("address") or "").strip())
+    panel.on_engine(login.redirect.paste, str(request.get("address") or "").strip())
     return {}
 
 
