@@ -304,7 +304,7 @@ def _restore_without_git(
         calls, name = {_WITHOUT_GIT + session.id}, None
     else:
         calls, name = set(_call_ids(workspace, session, new)), _WITHOUT_GIT + session.id
-    taken, kept = changes.take_back(calls, force=force, kept_as=name, session_id=session.id)
+    taken, kept = changes.revert_calls(calls, force=force, kept_as=name, session_id=session.id)
     result.files = list(dict.fromkeys(str(change.path) for change in taken))
     result.kept = {str(path): why for path, why in kept.items()}
     problem = workspace.service(Snapshots).why_not()

@@ -130,7 +130,7 @@ async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> A
     elif (
         own_request and other_request and own_request.digest == other_request.digest and not workspace.config.removed
     ):  # a copy of the project
-        other.trust.lend(other_request)
+        other.trust.grant_temporarily(other_request)
         other.reload_config()
     for tool in workspace.registry.registered:
         other.registry.register(tool)

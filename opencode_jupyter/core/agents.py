@@ -244,7 +244,7 @@ class _Builder:
                     "edit": {
                         "*": "deny",
                         ".opencode/plans/*.md": "allow",
-                        _judged(plans, directory, worktree): "allow",
+                        _relative_path(plans, directory, worktree): "allow",
                     },
                 },
                 mode="primary",
@@ -300,7 +300,7 @@ def _override(agent: Agent, entry: Mapping[str, Any], own: list[Rule]) -> None:
     agent.model_permission = merge(agent.model_permission, own)
 
 
-def _judged(path: str, directory: Path, worktree: Path) -> str:
+def _relative_path(path: str, directory: Path, worktree: Path) -> str:
     """A path as an edit's ask has it."""
     try:
         return relative(path, directory, worktree)

@@ -43,7 +43,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         target = Path(os.path.realpath(shown))
         existing = _existing(target, shown)
         made = missing_folders(target.parent)
-        with temporaries.noted():
+        with temporaries.journaled():
             temporary = temporaries.name(target.parent)
             try:
                 for folder in reversed(made):  # one by one: `mkdir(parents=True)` recurses

@@ -48,7 +48,7 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
     Raises:
         ToolError: a change can't be made; the message says why, and that nothing is changed.
     """
-    with temporaries.noted():
+    with temporaries.journaled():
         return _write_all(writes, step)
 
 

@@ -278,7 +278,7 @@ class Call(CallApproval, Reporting):
             await registry.prepare(part.tool, self)
         self._take_agent(agents)
         part.tool, self.arguments = self._corrected(part.tool, self.arguments)
-        self._become(Pending(self.arguments))
+        self._set_state(Pending(self.arguments))
         self.tool = registry.get(part.tool)
         if (part.tool, self.arguments, self.tool) != before:
             self._changed()
@@ -305,11 +305,11 @@ class Call(CallApproval, Reporting):
             # what is in it was asked for at once, without having seen a result in between.
             recent = self.session.recent
             recent.append(doom_loop.key(part.tool, arguments))
-            if doom_loop.looping(recent):
+            if doom_loop.is_looping(recent):
                 await self._ask("doom_loop", [part.tool], [part.tool], {"tool": part.tool, "input": arguments})
         before = round(part.waited * 1000) if part.waited else 0
         start = now_ms() - before  # what it waited for before it ran is part of its time
-        self._become(Running(arguments, start))
+        self._set_state(Running(arguments, start))
         self._changed()
         if workspace.execute is None:
             result = await bound.execute(validated, self.ctx)
@@ -401,7 +401,7 @@ class Call(CallApproval, Reporting):
         self.part.tool, self.tool, self._given = name, tool, True
         self.part.provider_metadata = metadata
         self.arguments = arguments
-        self._become(Pending(arguments))
+        self._set_state(Pending(arguments))
 
     # ------------------------------------------------------------------ calls that this one makes
 

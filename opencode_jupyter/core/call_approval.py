@@ -95,7 +95,7 @@ class CallApproval:
 
         arguments: dict[str, Any]
 
-        def _become(self, state: State) -> None: ...
+        def _set_state(self, state: State) -> None: ...
 
         def _changed(self) -> None: ...
 
@@ -169,7 +169,7 @@ class CallApproval:
         """Keep the change that was denied, as the request showed it, in the part of the call."""
         state, change = self.part.state, {name: metadata[name] for name in CHANGE if metadata.get(name)}
         if change and isinstance(state, Running):
-            self._become(replace(state, metadata={**(state.metadata or {}), **change}))
+            self._set_state(replace(state, metadata={**(state.metadata or {}), **change}))
 
     def _take_earlier(self, permission: str) -> list[Decision]:
         """The decisions of this permission from before the person changed the arguments; each counts once."""
@@ -285,7 +285,7 @@ class CallApproval:
         self.ctx._report, self.ctx.proceeded = None, False
         arguments = renew_description(self.arguments, revised.arguments)
         self.arguments = arguments  # type: ignore[misc]  # a slot of the class that has this for a base
-        self._become(Pending(self.arguments))
+        self._set_state(Pending(self.arguments))
         self._changed()
 
     def _decided(self, decision: Decision) -> None:

@@ -192,7 +192,7 @@ class Changes:
             self._drop(steps)
             return chosen
 
-    def take_back(
+    def revert_calls(
         self, calls: Collection[str], *, force: bool = False, kept_as: str | None = None, session_id: str = ""
     ) -> tuple[list[Change], dict[Path, str]]:
         """Take back all that some calls did, file by file: one that can't be is left alone.

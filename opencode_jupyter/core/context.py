@@ -132,7 +132,7 @@ class ToolContext:
         """
         given = list(patterns), list(always), dict(metadata or {})
         within = None if path is None else os.fspath(path)
-        return await self._on_loop(self._its._ask(permission, *given, also=list(also), path=within))
+        return await self._on_loop(self._current_call._ask(permission, *given, also=list(also), path=within))
 
     def ask_sync(
         self,
@@ -144,7 +144,7 @@ class ToolContext:
     ) -> Decision:
         """`ask` for a sync tool, which runs in a worker thread."""
         given = list(patterns), list(always), dict(metadata or {})
-        return self._from_thread(self._its._ask(permission, *given, also=list(also)))
+        return self._from_thread(self._current_call._ask(permission, *given, also=list(also)))
 
     async def question(self, questions: Sequence[Any]) -> Answers:
         """Put questions to the person at the notebook and wait for the answers. Works on any thread's event loop.
@@ -161,14 +161,14 @@ class ToolContext:
             QuestionRejectedError: the person dismissed them, or nobody is there to answer.
             ValueError: there is no question, or one can't be answered.
         """
-        return await self._on_loop(self._its._question(questions))
+        return await self._on_loop(self._current_call._question(questions))
 
     def question_sync(self, questions: Sequence[Any]) -> Answers:
         """`question` for a sync tool, which runs in a worker thread."""
-        return self._from_thread(self._its._question(questions))
+        return self._from_thread(self._current_call._question(questions))
 
     @property
-    def _its(self) -> Call:
+    def _current_call(self) -> Call:
         if self._call is None:
             raise RuntimeError(NO_CALL)
         return self._call
@@ -198,7 +198,7 @@ class ToolContext:
         files = self.workspace.files
         async with AsyncExitStack() as stack:
             if files.held(path):
-                with self._its.queued(self.workspace.relative(path).encode("utf-8", "replace").decode()):
+                with self._current_call.queued(self.workspace.relative(path).encode("utf-8", "replace").decode()):
                     await stack.enter_async_context(files.lock(path))
             else:
                 await stack.enter_async_context(files.lock(path))
@@ -230,7 +230,7 @@ class ToolContext:
 
         It is a call like any other (hooks, rules, asks, a part), shown inside this one's card.
         """
-        return self._its.child(name, arguments)
+        return self._current_call.child(name, arguments)
 
     def resolve(self, path: str) -> Path:
         """`path` as an absolute path: relative ones start at `directory`, ``~`` is the home folder; links stay."""

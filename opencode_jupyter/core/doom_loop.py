@@ -45,7 +45,7 @@ def _whole(value: Any) -> Any:
     return [_whole(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def looping(recent: deque[Key]) -> bool:
+def is_looping(recent: deque[Key]) -> bool:
     """Return whether the session's last calls (the current one last) go round in a circle."""
     if len(recent) < THRESHOLD or recent[-1] != recent[-3]:
         return False

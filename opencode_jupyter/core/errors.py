@@ -257,7 +257,7 @@ class HookRefusedError(ToolError):
     def __init__(self, hook: str, plugin: str, cause: BaseException | str = "") -> None:
         self.hook = hook
         self.plugin = plugin
-        reason = cause if isinstance(cause, str) else _said(cause)
+        reason = cause if isinstance(cause, str) else _error_reason(cause)
         word = "Refused" if hook in REFUSING else "Ended"
         super().__init__(f"{word} by the hook {hook} of the plugin {plugin}" + (f": {reason}" if reason else "."))
 
@@ -266,7 +266,7 @@ class PermissionHookError(HookRefusedError, PermissionRejectedError):
     """A plugin answered a permission's ask with no, in place of a person."""
 
 
-def _said(error: BaseException) -> str:
+def _error_reason(error: BaseException) -> str:
     """What a hook said by raising: its own words, or also the kind where that says more than the words."""
     text = str(error)
     words = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)

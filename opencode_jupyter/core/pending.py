@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from .errors import ToolError
 from .threads import call_on_loop
 
-UNHEARD = (
+UNANSWERABLE = (
     "A %s (%s) waits for an answer, and nobody is subscribed who could give it: "
     "the call continues when %s.reply(%r, ...) is called"
 )
@@ -33,7 +33,7 @@ R = TypeVar("R", bound=Identified)
 T = TypeVar("T")
 
 
-def as_it_is(value: Any) -> Any:
+def no_mask(value: Any) -> Any:
     """The value; in place of what masks secrets, where there is no workspace."""
     return value
 
@@ -114,7 +114,7 @@ class PendingRequest(Generic[R, T]):
         task.add_done_callback(done)
         return task
 
-    def on_its_loop(self, finish: Callable[[], None]) -> bool:
+    def run_on_waiting_loop(self, finish: Callable[[], None]) -> bool:
         """Run `finish` on the loop that waits; False if that loop is closed, so that nobody waits there."""
         return call_on_loop(self.loop, finish)
 

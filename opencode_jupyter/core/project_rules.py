@@ -71,7 +71,7 @@ def save(
     files = ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
     before = {name: agent_entry.permission for name, agent_entry in workspace.agents.items() if not agent_entry.hidden}
     problems: list[ToolError] = []
-    trusted = _TrustKept(workspace, permission)
+    trusted = _TrustRenewal(workspace, permission)
     for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
         if literal and expand(pattern) != pattern:
             problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
@@ -102,7 +102,9 @@ def save(
             decides = f"{rule.permission} {rule.pattern} {rule.action} ({rule.origin})"
             saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decides}")
     if action != "deny":
-        freed = [name for name, rules in before.items() if _freed(workspace.agents.get(name), rules, permission, texts)]
+        freed = [
+            name for name, rules in before.items() if _is_freed(workspace.agents.get(name), rules, permission, texts)
+        ]
         if freed:
             saved.notes.append(
                 f"It lifts a deny for {'agent' if len(freed) == 1 else 'agents'} {', '.join(freed)} too."
@@ -123,7 +125,7 @@ def forget(workspace: ToolHost, rule: Rule) -> str | None:
     path = file_of(rule)
     if path is None:
         return None
-    trusted = _TrustKept(workspace, rule.permission)
+    trusted = _TrustRenewal(workspace, rule.permission)
     if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
         raise ToolError(f'{rule.origin} no longer has such a rule in its "permission"; edit it there')
     try:
@@ -150,7 +152,7 @@ def without_project_rules(rules: Sequence[Rule]) -> list[Rule]:
     return [rule for rule in rules if rule.action != "allow" or rule.source != "project"]
 
 
-class _TrustKept:
+class _TrustRenewal:
     """Keeps a project trusted while a person has rules of one permission written to its files.
 
     One that was not trusted, and one into which anything else came meanwhile, does not become trusted by it.
@@ -173,7 +175,7 @@ class _TrustKept:
         if after.wants is None or after.wants == was or not self._only(rules, after):
             return
         try:
-            (trust.grant if was is None or trust.kept(was) else trust.lend)(after.wants)
+            (trust.grant if was is None or trust.kept(was) else trust.grant_temporarily)(after.wants)
         except ToolError as error:
             raise ToolError(f"The configuration is changed, but your trust in it was not stored: {error}") from error
 
@@ -202,7 +204,7 @@ def _root(workspace: ToolHost) -> Path:
     return ConfigFiles(workspace.directory, workspace.worktree).root
 
 
-def _freed(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:
+def _is_freed(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:
     """Return whether an agent may (or may be asked) now what a rule denied it before."""
     if agent is None:
         return False

@@ -11,7 +11,7 @@ Answers = list[list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class Choice:
     """One answer to choose."""
 
     label: str
@@ -32,7 +32,7 @@ class Question:
 
     question: str
     header: str = ""
-    options: tuple[Option, ...] = ()
+    options: tuple[Choice, ...] = ()
     multiple: bool = False
     custom: bool = True
 
@@ -140,13 +140,13 @@ def _question(question: Any) -> Question:
     return question
 
 
-def _option(option: Any) -> Option:
+def _option(option: Any) -> Choice:
     if isinstance(option, str) and option:
-        return Option(option)
-    if isinstance(option, Option):
+        return Choice(option)
+    if isinstance(option, Choice):
         return option
     if isinstance(option, Mapping) and isinstance(option.get("label"), str) and option["label"]:
-        return Option(option["label"], str(option.get("description") or ""))
+        return Choice(option["label"], str(option.get("description") or ""))
     raise ValueError(f"an option must be a text or a dict with label and description, not {option!r}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import ids
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import UNHEARD, PendingRequest, PendingRequests, as_it_is
+from .pending import UNANSWERABLE, PendingRequest, PendingRequests, no_mask
 from .state import now_ms
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class QuestionService:
             `reject`; it may be async.
     """
 
-    def __init__(self, bus: Bus, answer: Answer | None = None, mask: Callable[[Any], Any] = as_it_is) -> None:
+    def __init__(self, bus: Bus, answer: Answer | None = None, mask: Callable[[Any], Any] = no_mask) -> None:
         self.bus = bus
         self.answer = answer
         self._mask = mask
@@ -79,7 +79,7 @@ class QuestionService:
             if self.bus.has_subscribers("question.asked"):
                 self.bus.publish("question.asked", request.to_wire())
             elif self.answer is None:
-                log.warning(UNHEARD, "question", request.id, "questions", request.id)
+                log.warning(UNANSWERABLE, "question", request.id, "questions", request.id)
 
         def withdraw(error: BaseException) -> None:
             if self._pending.take(request.id):
@@ -158,7 +158,7 @@ class QuestionService:
 
     def _settle(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
         """Finish on the loop that waits."""
-        entry.on_its_loop(lambda: self._finish(entry, answers, by, error))
+        entry.run_on_waiting_loop(lambda: self._finish(entry, answers, by, error))
 
     def _finish(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
         from .question_request import Answered

@@ -280,10 +280,10 @@ class Registry:
 
     def offered(self, model: str | dict[str, str] | None = None) -> list[Tool]:
         """What `tools` gives for a model, not yet initialised; each id once."""
-        return list({chosen.id: chosen for chosen in self._chosen(*split_model(model))}.values())
+        return list({chosen.id: chosen for chosen in self._select(*split_model(model))}.values())
 
-    def _chosen(self, provider: str, model: str) -> list[Tool]:
-        return [t for t in (*self._builtins(), *self._custom) if self._offered(t, provider, model)]
+    def _select(self, provider: str, model: str) -> list[Tool]:
+        return [t for t in (*self._builtins(), *self._custom) if self._is_available(t, provider, model)]
 
     async def tools(self, model: str | dict[str, str] | None = None, agent: str | Agent | None = None) -> list[Bound]:
         """The tools to offer a model, initialised for an agent, all at once.
@@ -296,7 +296,7 @@ class Registry:
             ToolError: there is no agent of that name.
         """
         await self.prepare()
-        return await self._initialised(self._chosen(*split_model(model)), agent)
+        return await self._initialised(self._select(*split_model(model)), agent)
 
     async def described(self, names: Iterable[str], agent: str | Agent | None = None) -> list[Bound]:
         """The tools of these names, whatever a model would be offered, initialised for an agent.
@@ -364,7 +364,7 @@ class Registry:
             return self._workspace.config.get("experimental", "batch_tool") is True
         return True
 
-    def _offered(self, candidate: Tool, provider: str, model: str) -> bool:
+    def _is_available(self, candidate: Tool, provider: str, model: str) -> bool:
         if not candidate.builtin:
             return True
         if not self._switched_on(candidate):

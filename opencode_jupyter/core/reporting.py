@@ -60,7 +60,7 @@ class Reporting:
         part: ToolPart
         signal: AbortSignal
 
-    def _become(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         """Take a state, secrets masked: nothing else of a call is kept, shown or sent."""
         masker = self._workspace.masker()
         self.part.state = state if masker is None else masker.value(state)
@@ -79,8 +79,8 @@ class Reporting:
             arguments = from_json(raw, allow_partial="trailing-strings")
         except ValueError:
             arguments = None
-        self._become(Pending(arguments if isinstance(arguments, dict) else self.part.state.input, raw))
-        self._tell()
+        self._set_state(Pending(arguments if isinstance(arguments, dict) else self.part.state.input, raw))
+        self._notify()
 
     @property
     def raw(self) -> str:
@@ -92,7 +92,7 @@ class Reporting:
         state = self.part.state
         if not isinstance(state, Running) or self._loop is None:
             return
-        self._become(replace(state, title=title, metadata=metadata))
+        self._set_state(replace(state, title=title, metadata=metadata))
         if self._timer is not None:
             return
         wait = self._last_update + UPDATE_INTERVAL - self._loop.time()
@@ -137,12 +137,12 @@ class Reporting:
         text, for_person = error_text(error), error_text(error, for_person=True)
         if for_person != text:
             metadata = {**(metadata or {}), FOR_PERSON: for_person}
-        self._become(Failed(state.input, start, max(start, now_ms()), text, metadata))
+        self._set_state(Failed(state.input, start, max(start, now_ms()), text, metadata))
         masker = self._workspace.masker()
         if masker is not None:
             masker.mask_error(error)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         """Tell whoever watches this call or one above it, inside which it is drawn."""
         if self.on_update is not None:
             try:
@@ -150,7 +150,7 @@ class Reporting:
             except Exception:
                 log.exception("a subscriber of a call failed")
         if self.parent is not None:
-            self.parent._tell()
+            self.parent._notify()
 
     def _changed(self) -> None:
         if self.dry_run:
@@ -164,4 +164,4 @@ class Reporting:
         if workspace.bus.has_subscribers("message.part.updated"):
             workspace.bus.publish("message.part.updated", {"part": part.to_wire()})
         if self.on_update is not None or self.parent is not None:
-            self._tell()
+            self._notify()

@@ -12,7 +12,7 @@ from .doom_loop import Key
 from .errors import UnknownSessionError
 from .option_checks import check_kind
 from .permission import Rule
-from .permission.modes import of_mode, restore_mode
+from .permission.modes import is_mode_rule, restore_mode
 from .permission.rules import check_rules
 from .state import now_ms
 from .store.queries import DIRECT
@@ -93,7 +93,7 @@ class Session:
             wire["model"] = {"id": self.model["modelID"], **{k: v for k, v in self.model.items() if k != "modelID"}}
         if self.parent_id:
             wire["parentID"] = self.parent_id
-        own_rules = [rule for rule in self.permission if not of_mode(rule)]  # a mode is kept by its name
+        own_rules = [rule for rule in self.permission if not is_mode_rule(rule)]  # a mode is kept by its name
         rules = [{**self.rule_extras.get(rule, {}), **rule.to_wire()} for rule in own_rules]
         if rules:
             wire["permission"] = rules
@@ -272,7 +272,7 @@ class Sessions(Generic[S]):
             if other.id in removed or other.parent_id in removed:
                 removed.add(other.id)
                 self._sessions.pop(other.id, None)
-                self._workspace.publish("session.deleted", partial(_told, other))
+                self._workspace.publish("session.deleted", partial(_info, other))
         if self._default is deleted:
             self._default = None
 
@@ -300,5 +300,5 @@ class Sessions(Generic[S]):
         return session.message_id
 
 
-def _told(session: Session) -> dict[str, Any]:
+def _info(session: Session) -> dict[str, Any]:
     return {"info": session.to_wire()}

@@ -38,7 +38,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class FunctionParameters:
     """The parameters of a function.
 
     Attributes:
@@ -62,7 +62,7 @@ class Parameters:
         return [values.pop(name) for name in self.positional] if self.positional else [], values
 
 
-def parameters_of(fn: Callable[..., Any]) -> Parameters:
+def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
     """The parameter model of a function.
 
     A parameter named ``ctx`` or annotated `ToolContext` is not the model's. One without annotation takes anything.
@@ -107,7 +107,7 @@ def parameters_of(fn: Callable[..., Any]) -> Parameters:
         attributes[name] = attribute
         fields[attribute] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
     names = {attribute: name for name, attribute in attributes.items()}
-    return Parameters(_model(fn, fields, names), attributes, context, positional)
+    return FunctionParameters(_model(fn, fields, names), attributes, context, positional)
 
 
 def context_of(fn: Callable[..., Any]) -> list[str]:

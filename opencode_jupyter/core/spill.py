@@ -37,7 +37,7 @@ def current_path(path: str) -> str:
     return _renamed.get(path, path)
 
 
-def being_written(file: tuple[int, int]) -> bool:
+def is_being_written(file: tuple[int, int]) -> bool:
     """Return whether a spill file, told by its device and inode, still grows. Any thread may ask."""
     return file in _written
 

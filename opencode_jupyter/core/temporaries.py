@@ -43,7 +43,7 @@ def use(data_dir: Path) -> None:
 
 
 @contextlib.contextmanager
-def noted() -> Iterator[None]:
+def journaled() -> Iterator[None]:
     """While names made by `name` are in use; the journal is emptied when the last of them is not any more."""
     global _in_use
     with _lock:
@@ -59,7 +59,7 @@ def noted() -> Iterator[None]:
 
 
 def name(folder: Path, original: Path | None = None) -> Path:
-    """A new name in `folder`, noted in the journal; call it inside `noted`.
+    """A new name in `folder`, noted in the journal; call it inside `journaled`.
 
     Args:
         folder: where the file will be.

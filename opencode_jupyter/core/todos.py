@@ -45,6 +45,6 @@ class Todos:
         return [todo for todo in todos if isinstance(todo, dict)]
 
 
-def left(todos: list[dict[str, Any]]) -> int:
+def count_open(todos: list[dict[str, Any]]) -> int:
     """How many items are not completed."""
     return sum(todo.get("status") != DONE for todo in todos)

@@ -94,7 +94,7 @@ class Trust:
                 known[_key(subject)] = [*before, subject.digest][-KEPT:]
             self._write(known)
 
-    def lend(self, *subjects: Subject) -> None:
+    def grant_temporarily(self, *subjects: Subject) -> None:
         """Trust these as long as this workspace is open."""
         with self._lock:
             self._lent |= {_key(subject): subject.digest for subject in subjects}
@@ -131,7 +131,7 @@ class Trust:
                 log.warning("what was trusted could not be saved in %s: %s", self._path, error.strerror or error)
             else:
                 return
-        self.lend(subject, *more)
+        self.grant_temporarily(subject, *more)
 
     def _read(self) -> dict[str, list[str]]:
         """Digests by kind and name, the newest last."""
@@ -187,12 +187,12 @@ def trust_project(workspace: ToolHost, *, keep: bool = True) -> list[Subject]:
         What was trusted.
     """
     subjects = untrusted(workspace)
-    (workspace.trust.grant if keep else workspace.trust.lend)(*subjects)
-    take_up(workspace)
+    (workspace.trust.grant if keep else workspace.trust.grant_temporarily)(*subjects)
+    apply_trust(workspace)
     return subjects
 
 
-def take_up(workspace: ToolHost) -> None:
+def apply_trust(workspace: ToolHost) -> None:
     """Go by what is trusted now: the configuration is read again, and the next call looks for tools."""
     wants, removed = workspace.config.wants, workspace.config.removed
     if wants is not None and workspace.trust.known(wants) == bool(removed):
@@ -213,7 +213,7 @@ async def ask_for_project(workspace: ToolHost, call: Call) -> None:
     shown = replace(project, shown={**project.shown, "content": "\n".join(lines)})
     with contextlib.suppress(PermissionRejectedError, PermissionCorrectedError):
         await workspace.trust.require(shown, call, *more)
-        take_up(workspace)
+        apply_trust(workspace)
 
 
 def _line(subject: Subject) -> str:

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from ..core.errors import QuestionRejectedError
-from ..core.question_request import Option, Question
+from ..core.question_request import Choice, Question
 from .sampling import allowed, sampling
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Field:
             text += f" ({', '.join(hints)})"
         if note:
             text += f"\n{note}"
-        options = tuple(Option(label) for _, label in self.choices)
+        options = tuple(Choice(label) for _, label in self.choices)
         return Question(text, self.name[:HEADER], options, self.multiple, custom=not options)
 
     def value(self, answer: Sequence[str]) -> Any:
@@ -233,7 +233,7 @@ def form_questions(server: str, message: str, fields: Sequence[Field], notes: Ma
     """The questions for fields of a form; the first names the server."""
     intro = f"The MCP server {server} asks: {message}"
     if not fields:
-        return [Question(intro, server[:HEADER], (Option(ACCEPT), Option(DECLINE)), custom=False)]
+        return [Question(intro, server[:HEADER], (Choice(ACCEPT), Choice(DECLINE)), custom=False)]
     first, *rest = (field.question(notes.get(field.name, "")) for field in fields)
     head = Question(f"{intro}\n{first.question}", first.header, first.options, first.multiple, first.custom)
     return [head, *rest]

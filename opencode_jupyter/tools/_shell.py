@@ -38,7 +38,7 @@ async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
     if ctx.workspace.hooks.has_hooks("shell.env"):
         given = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
         added = (await ctx.workspace.hooks.trigger("shell.env", given, {"env": {}}))["env"]
-    keep = config.get("shell_env_keep", ()) if ctx._its._by == "model" else True
+    keep = config.get("shell_env_keep", ()) if ctx._current_call._by == "model" else True
     if not isinstance(keep, bool):
         keep = [keep] if isinstance(keep, str) else [name for name in keep if isinstance(name, str)]
     tags = {"PWD": str(cwd), "OPENCODE_CALL_ID": ctx.call_id}

@@ -9,8 +9,7 @@ from pydantic import ConfigDict, Field
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import InvalidArgumentsError
-from ..core.question_request import Answers, Question
-from ..core.question_request import Option as Choice
+from ..core.question_request import Answers, Choice, Question
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.state import ToolPart

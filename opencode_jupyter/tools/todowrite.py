@@ -12,7 +12,7 @@ from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.state import Completed, ToolPart
-from ..core.todos import Todos, left
+from ..core.todos import Todos, count_open
 from ..text.encoding import escaped
 from .builtin import builtin
 
@@ -82,4 +82,4 @@ async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
 def todo_result(todos: list[dict[str, Any]]) -> ToolResult:
     """A task list as both tools give it: how many items are left, the list as JSON, the items as rows."""
     text = escaped(json.dumps(todos, indent=2, ensure_ascii=False))
-    return ToolResult(f"{left(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])
+    return ToolResult(f"{count_open(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])

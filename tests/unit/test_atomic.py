@@ -184,7 +184,7 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path,
     assert left
     temporaries.use(tmp_path / "other")  # other data: not of that process
     assert set(left) <= set(os.listdir(folder))
-    with temporaries.noted():
+    with temporaries.journaled():
         temporaries.use(data)
         mine = temporaries.name(folder)
         mine.write_text("")

@@ -59,7 +59,7 @@ async def test_two_calls_in_turn_ask_too_and_different_ones_do_not(tmp_path: Pat
 
 def test_what_python_takes_for_equal_is_not_the_same_call() -> None:
     def loops(*given: Any) -> bool:
-        return doom_loop.looping(deque(doom_loop.key("t", {"x": one}) for one in given))
+        return doom_loop.is_looping(deque(doom_loop.key("t", {"x": one}) for one in given))
 
     assert loops(1, 1, 1) and loops(True, True, True) and loops("1", "1", "1") and loops([1], [1], [1])
     assert loops(1, 1.0, 1) and loops([{"y": 1}], [{"y": 1.0}], [{"y": 1}])  # JavaScript has one kind of number
@@ -75,7 +75,7 @@ def test_arguments_that_change_afterwards_are_no_loop() -> None:
         for number in (1, 2):
             change(number)
             recent.append(doom_loop.key("t", arguments))
-        assert not doom_loop.looping(recent)
+        assert not doom_loop.is_looping(recent)
 
 
 @pytest.mark.anyio

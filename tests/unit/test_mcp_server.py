@@ -16,7 +16,7 @@ from mcp import Client, MCPError, types
 from opencode_jupyter import Attachment, ToolContext, ToolResult, tool
 from opencode_jupyter.__main__ import parser
 from opencode_jupyter.core.permission import PermissionRequest, Rule
-from opencode_jupyter.core.question_request import Option, Question, QuestionRequest
+from opencode_jupyter.core.question_request import Choice, Question, QuestionRequest
 from opencode_jupyter.core.state import Completed, Failed, ToolPart
 from opencode_jupyter.mcp_server import forms, server
 from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, result_of
@@ -117,7 +117,7 @@ def test_who_can_ask() -> None:
 def test_the_forms_are_what_the_protocol_takes() -> None:
     from mcp_types._v2025_11_25 import ElicitRequestFormParams as Strict
 
-    options = (Option("red", "warm"), Option("blue"))
+    options = (Choice("red", "warm"), Choice("blue"))
     questions = [Question("Which?", "One", options), Question("All?", "Many", options, multiple=True), Question("Why?")]
     made = [
         forms.permission_form(request(), "bash"),
@@ -128,7 +128,7 @@ def test_the_forms_are_what_the_protocol_takes() -> None:
 
 
 def test_answers() -> None:
-    options = (Option("red"), Option("blue"))
+    options = (Choice("red"), Choice("blue"))
     asked = [
         Question("a", "", options),
         Question("b", "", options, multiple=True),

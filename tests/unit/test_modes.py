@@ -16,8 +16,8 @@ from opencode_jupyter.core.events import Bus
 from opencode_jupyter.core.permission import PermissionRequest, PermissionService, Rule, disabled, evaluate
 from opencode_jupyter.core.permission.modes import (
     MODES,
+    is_mode_rule,
     mode_of,
-    of_mode,
     replace_rules,
     set_mode,
 )
@@ -197,7 +197,7 @@ async def test_what_is_kept_with_a_session(tmp_path: Path, mode: str, after: str
         again = await ws.sessions.open(session.id)
         assert mode_of(ws, again) == after
         assert decides(ws, again, "bash", "rm x") == "deny"
-        assert [r for r in again.permission if not of_mode(r)] == [Rule("bash", "rm *", "deny")]
+        assert [r for r in again.permission if not is_mode_rule(r)] == [Rule("bash", "rm *", "deny")]
         assert decides(ws, again, "edit", agent="plan") == "deny"  # nothing became a firm rule on the way
 
 

@@ -9,7 +9,7 @@ from ...core.context import ToolContext
 from ...core.errors import QuestionRejectedError
 from ...core.host import ToolHost
 from ...core.messages import new_part, user_message
-from ...core.question_request import Option, Question
+from ...core.question_request import Choice, Question
 from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.sessions import Session
@@ -61,8 +61,8 @@ async def plan_enter(args: Parameters, ctx: ToolContext) -> ToolResult:
         f"Switch to the plan agent first, and save a plan at {path}?",
         "Plan Mode",
         (
-            Option(YES, "The plan agent looks and thinks, and writes nothing but the plan"),
-            Option(NO, "Continue with the build agent"),
+            Choice(YES, "The plan agent looks and thinks, and writes nothing but the plan"),
+            Choice(NO, "Continue with the build agent"),
         ),
         custom=False,
     )
@@ -89,8 +89,8 @@ async def plan_exit(args: Parameters, ctx: ToolContext) -> ToolResult:
         text,
         "Build Agent",
         (
-            Option(YES, "The build agent continues and changes files"),
-            Option(NO, "Stay with the plan agent and work on the plan"),
+            Choice(YES, "The build agent continues and changes files"),
+            Choice(NO, "Stay with the plan agent and work on the plan"),
         ),
         custom=False,
     )

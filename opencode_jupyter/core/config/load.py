@@ -17,7 +17,7 @@ from ..permission import expand
 from ..trust import Subject
 from .config import UNKNOWN, UNTRUSTED, Config, ConfigWarning, Keys, Origin, deep_merge, merge_config
 from .files import AGENT_FOLDERS, display, read_text, upwards
-from .schema import incomplete, normalise, permission_key, tools_to_permission
+from .schema import missing_field, normalise, permission_key, tools_to_permission
 
 if TYPE_CHECKING:
     from .parse import Parsed
@@ -327,7 +327,7 @@ class Loader:
         """Tell of MCP servers that no file describes whole; each may be spread over several."""
         for name, server in (self.config.data.get("mcp") or {}).items():
             reported = any(warning.key.startswith(f"mcp.{name}.") for warning in self.config.warnings)
-            lacks = None if reported else incomplete(server)
+            lacks = None if reported else missing_field(server)
             if lacks:
                 label = next((self.config.origin("mcp", name, key) for key in server), "")
                 path, text = self._read.get(label, (label, None))

@@ -239,7 +239,7 @@ def _no_number(value: Any) -> Any:
     return repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-class Skills(Section):
+class SkillSettings(Section):
     """Where skills are looked for beside the usual folders."""
 
     unknown: ClassVar[Unknown] = "wrong"
@@ -268,7 +268,7 @@ class SandboxLimits(Section):
     output: Count = doc("Bytes of output, with or without a sandbox; default: 1 GiB.")
 
 
-class Sandbox(Section):
+class SandboxSettings(Section):
     """The operating system's limits on commands. A project's own files can only make it stricter."""
 
     unknown: ClassVar[Unknown] = "wrong"
@@ -308,7 +308,7 @@ class Experimental(Section):
     )
     allow_bypass: bool = doc("Allow %permissions mode bypass, in which no call needs approval.")
     mask_secrets: bool = doc("Mask the values of known secrets; true unless your own configuration says false.")
-    sandbox: Sandbox = doc("The operating system's limits on what commands can do.")
+    sandbox: SandboxSettings = doc("The operating system's limits on what commands can do.")
 
 
 class Compaction(Section):
@@ -333,7 +333,7 @@ class ConfigFile(Section):
     mcp: dict[str, McpServer] = doc("MCP servers by name.")
     plugin: Texts = doc("Plugins. The lists of several files are joined.")
     instructions: Texts = doc("Files with instructions for models. The lists of several files are joined.")
-    skills: Skills = doc("Where else skills are.")
+    skills: SkillSettings = doc("Where else skills are.")
     formatter: Formatters = doc("Programs that format files after a change; false for none.")
     lsp: Servers = doc("Language servers; false for none.")
     tool_output: ToolOutput = doc("How much of an output a model sees.")

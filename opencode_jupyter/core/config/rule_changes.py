@@ -12,7 +12,7 @@ _WORK = 1_000_000
 """Steps for a comparison of two patterns; longer ones are taken to overlap."""
 
 
-def not_decided(after: Sequence[Rule], new: Rule) -> Rule | None:
+def overruling_rule(after: Sequence[Rule], new: Rule) -> Rule | None:
     """The rule that decides in place of `new`; None if its action holds for its pattern."""
     index = _last(after, new)
     for rule in reversed(after[index + 1 :]):

@@ -341,7 +341,7 @@ def _obstacle(before: Config, after: Config, new: Rule, keep_denies: bool) -> st
     old, rules = before.permission_rules, after.permission_rules
     if keep_denies and (rule := rule_changes.undone(old, rules, new)) is not None:
         return f"the rule {_described(rule)} denies a part of it"
-    if (rule := rule_changes.not_decided(rules, new)) is not None:
+    if (rule := rule_changes.overruling_rule(rules, new)) is not None:
         return f"the rule {_described(rule)} would still decide"
     if (rule := rule_changes.changed(old, rules, new)) is not None:
         return f"the rule {_described(rule)} would decide other cases than now"

@@ -74,7 +74,7 @@ def _report_patterns(permissions: Any, where: Keys, report: Report) -> None:
                 report(keys, f"{'.'.join(keys)} can never match; {reason}")
 
 
-def incomplete(server: Mapping[str, Any]) -> str | None:
+def missing_field(server: Mapping[str, Any]) -> str | None:
     """The field that an MCP server, merged from all files, lacks; None if it is complete.
 
     One without a type may be the switch of a server that a file of another program describes.

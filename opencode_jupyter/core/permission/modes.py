@@ -90,8 +90,8 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
     before = _own(session.permission) if session is not None else notebook_mode(workspace)
     approved = workspace.permissions.approved
     if session is None:
-        workspace.rules[:] = [r for r in workspace.rules if not of_mode(r)]
-        approved[:] = [r for r in approved if not of_mode(r)]
+        workspace.rules[:] = [r for r in workspace.rules if not is_mode_rule(r)]
+        approved[:] = [r for r in approved if not is_mode_rule(r)]
         for rule in _rules(workspace, chosen):
             if rule.action == "deny":
                 workspace.rules.append(rule)
@@ -127,7 +127,7 @@ def rules_of(workspace: ToolHost, session: Session) -> list[Rule]:
     holder = _holder(workspace, session)
     if holder is None or holder is session:
         return session.permission
-    return [*session.permission, *(rule for rule in holder.permission if of_mode(rule))]
+    return [*session.permission, *(rule for rule in holder.permission if is_mode_rule(rule))]
 
 
 def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None:
@@ -141,7 +141,7 @@ def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None
 
 def replace_rules(session: Session, rules: list[Rule]) -> None:
     """Give a session other rules of its own (a prompt's ``tools``); its mode stays in force."""
-    session.permission = [*rules, *(rule for rule in session.permission if of_mode(rule))]
+    session.permission = [*rules, *(rule for rule in session.permission if is_mode_rule(rule))]
 
 
 def restore_mode(workspace: ToolHost, session: Session) -> None:
@@ -151,7 +151,7 @@ def restore_mode(workspace: ToolHost, session: Session) -> None:
         _give(workspace, session, MODES[name], over=())
 
 
-def of_mode(rule: Rule) -> bool:
+def is_mode_rule(rule: Rule) -> bool:
     """Return whether a rule is a mode's."""
     return rule.source == "mode"
 
@@ -165,7 +165,7 @@ def _known(name: str) -> PermissionMode:
 
 
 def _give(workspace: ToolHost, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
-    firm = [rule for rule in session.permission if not of_mode(rule)]
+    firm = [rule for rule in session.permission if not is_mode_rule(rule)]
     session.permission = firm + [
         rule if rule.action == "deny" else replace(rule, approval=True, over=over) for rule in _rules(workspace, mode)
     ]
@@ -184,7 +184,9 @@ def _others(workspace: ToolHost) -> list[str]:
 
 def _holder(workspace: ToolHost, session: Session | None) -> Session | None:
     """The session, or the nearest of those that began it, that has a mode of its own."""
-    return next((ancestor for ancestor in _lineage(workspace, session) if any(map(of_mode, ancestor.permission))), None)
+    return next(
+        (ancestor for ancestor in _lineage(workspace, session) if any(map(is_mode_rule, ancestor.permission))), None
+    )
 
 
 def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
@@ -200,7 +202,7 @@ def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
 
 
 def _own(rules: list[Rule]) -> str:
-    return next((rule.source_name for rule in rules if of_mode(rule)), DEFAULT)
+    return next((rule.source_name for rule in rules if is_mode_rule(rule)), DEFAULT)
 
 
 def _kept(session: Session) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from .rules import Rule
 Answer = Literal["once", "always", "reject"]
 
 
-class Outcome(NamedTuple):
+class RequestOutcome(NamedTuple):
     """The result that the waiter of a request receives."""
 
     reply: Answer
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 WaitingRequest = PendingRequest[PermissionRequest, Decision]
 
 
-def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:
+def decision_of(entry: WaitingRequest, outcome: RequestOutcome) -> Decision:
     """The decision that a request ended with."""
     request = entry.request
     return Decision(
@@ -47,7 +47,7 @@ def decision_of(entry: WaitingRequest, outcome: Outcome) -> Decision:
     )
 
 
-def approved_by(earlier: Decision, request: PermissionRequest, besides: Sequence[Rule]) -> Decision | None:
+def earlier_approval(earlier: Decision, request: PermissionRequest, besides: Sequence[Rule]) -> Decision | None:
     """The approval of a request that a person gave before, in the same call; None if the request is another one.
 
     Args:
@@ -75,7 +75,7 @@ def approved_by(earlier: Decision, request: PermissionRequest, besides: Sequence
     )
 
 
-def deciding(error: ToolError, decision: Decision) -> ToolError:
+def with_decision(error: ToolError, decision: Decision) -> ToolError:
     """The error with the decision that it stands for."""
     error.decision = decision
     return error

@@ -142,11 +142,11 @@ def resolve_unanalysed(permission: str, pattern: str, allowing: Rule, *rulesets:
                 return allowing
             if rule.action != "allow" and _speaks_of(permission, rule.permission):
                 why = f"it is unclear whether {permission} {rule.pattern} ({rule.action}) is meant"
-                return _asking(permission, rule, why)
+                return _asking_rule(permission, rule, why)
     return allowing
 
 
-def guarded(permission: str, path: str, allowing: Rule, *, kept: bool = False) -> Rule:
+def guard_file_rule(permission: str, path: str, allowing: Rule, *, kept: bool = False) -> Rule:
     """What decides to change a start-up file or to read a key: a rule for everything does not cover them.
 
     Args:
@@ -166,10 +166,10 @@ def guarded(permission: str, path: str, allowing: Rule, *, kept: bool = False) -
         why = "it holds a key or a password"
     if covered or allowing.pattern == path:
         return allowing
-    return _asking(permission, allowing, why)
+    return _asking_rule(permission, allowing, why)
 
 
-def _asking(permission: str, rule: Rule, why: str) -> Rule:
+def _asking_rule(permission: str, rule: Rule, why: str) -> Rule:
     """A rule that asks in the place of another, with the reason."""
     origin = f"{rule.origin}: {why}" if rule.origin else why
     return Rule(permission, rule.pattern, "ask", origin, source=rule.source, source_name=rule.source_name)

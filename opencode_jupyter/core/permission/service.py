@@ -21,11 +21,11 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import UNHEARD, PendingRequests, as_it_is
+from ..pending import UNANSWERABLE, PendingRequests, no_mask
 from ..state import now_ms
-from .outcome import Answer, Outcome, WaitingRequest, approved_by, deciding, decision_of, parse_reply
+from .outcome import Answer, RequestOutcome, WaitingRequest, decision_of, earlier_approval, parse_reply, with_decision
 from .request import DOOM_LOOP, SANDBOX, TRUST, Decision, PermissionRequest, Reply
-from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guarded, relevant, resolve_unanalysed
+from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guard_file_rule, relevant, resolve_unanalysed
 
 log = logging.getLogger(__name__)
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]
@@ -69,7 +69,7 @@ class PermissionService:
         self.approved: list[Rule] = []
         self.other_spelling: Callable[[str], str] | None = None
         self.kept = kept
-        self.mask: Callable[[Any], Any] = as_it_is
+        self.mask: Callable[[Any], Any] = no_mask
         self.history: deque[Decision] = deque(maxlen=HISTORY)
         self._pending: PendingRequests[PermissionRequest, Decision] = PendingRequests()
 
@@ -151,7 +151,7 @@ class PermissionService:
             if decided is not None:
                 return decided
         for decision in earlier:
-            approved = approved_by(decision, request, self.mask(self.check(permission, besides, ruleset, path)))
+            approved = earlier_approval(decision, request, self.mask(self.check(permission, besides, ruleset, path)))
             if approved is not None:
                 self.history.append(approved)
                 return approved
@@ -181,7 +181,7 @@ class PermissionService:
         )
         self.history.append(decision)
         if status == "deny":
-            raise deciding(PermissionHookError(PERMISSION, plugin or "this workspace"), decision)
+            raise with_decision(PermissionHookError(PERMISSION, plugin or "this workspace"), decision)
         return decision
 
     def judge(
@@ -241,7 +241,7 @@ class PermissionService:
                 bypassed = rule.permission == "*" and (rule.approval or rule in approved)
                 kept = permission == "edit" and any(map(self._is_kept, (pattern, *others)))
                 kept = kept and not self._is_kept(rule.pattern)  # such as an agent's plans
-                rule = rule if bypassed else guarded(permission, pattern, rule, kept=kept)
+                rule = rule if bypassed else guard_file_rule(permission, pattern, rule, kept=kept)
             rules.append(rule)
         return rules
 
@@ -281,27 +281,27 @@ class PermissionService:
         concerned = relevant(permission, ruleset)
         if not any(rule is decider for rule in concerned):  # denied by a rule of this session
             concerned.append(decider)
-        raise deciding(PermissionDeniedError(concerned, decider), decision)
+        raise with_decision(PermissionDeniedError(concerned, decider), decision)
 
     async def _wait(self, request: PermissionRequest) -> Decision:
         if request.permission == DOOM_LOOP and not self.answerable:
-            decision = decision_of(WaitingRequest(request), Outcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
+            decision = decision_of(WaitingRequest(request), RequestOutcome("reject", "policy", NOBODY_TO_STOP_A_LOOP))
             self.history.append(decision)
-            raise deciding(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
+            raise with_decision(PermissionRejectedError(NOBODY_TO_STOP_A_LOOP), decision)
         entry = self._pending.add(request, PermissionRejectedError)
 
         def announce() -> None:
             if self.bus.has_subscribers("permission.asked"):
                 self.bus.publish("permission.asked", request.to_wire())
             elif self.approve is None:
-                log.warning(UNHEARD, "permission", request.permission, "permissions", request.id)
+                log.warning(UNANSWERABLE, "permission", request.permission, "permissions", request.id)
 
         def withdraw(error: BaseException) -> None:
             stopped = isinstance(error, asyncio.CancelledError)
             reason = "The call was stopped" if stopped else f"approve failed: {error}"
             refusal = error if isinstance(error, ToolError) else None
             if self._pending.take(request.id):
-                self._finish(entry, Outcome("reject", "cancelled", reason, refusal))
+                self._finish(entry, RequestOutcome("reject", "cancelled", reason, refusal))
 
         decision, error = await entry.outcome(
             announce,
@@ -367,11 +367,11 @@ class PermissionService:
         refusal: ToolError | None = None
         if answer == "reject":
             refusal = error or (PermissionCorrectedError(message) if message else PermissionRejectedError())
-        self._settle(entry, Outcome(answer, by, message, refusal))
+        self._settle(entry, RequestOutcome(answer, by, message, refusal))
         reason = str(error) if error is not None else None
         for other in others:
             refusal = PermissionRejectedError(reason) if answer == "reject" else None
-            self._settle(other, Outcome(answer, by, error=refusal, together=True))
+            self._settle(other, RequestOutcome(answer, by, error=refusal, together=True))
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
@@ -385,7 +385,7 @@ class PermissionService:
         entry = self._pending.take(request_id)
         if entry is None:
             return False
-        self._settle(entry, Outcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
+        self._settle(entry, RequestOutcome("reject", by, REVISED, ArgumentsRevisedError(arguments)))
         return True
 
     def _take_along(self, answer: Answer, request: PermissionRequest) -> list[WaitingRequest]:
@@ -422,7 +422,7 @@ class PermissionService:
         """
         entries = self._pending.take_where(lambda request: session_id in (None, request.session_id))
         for entry in entries:
-            self._settle(entry, Outcome("reject", by, reason, PermissionRejectedError(reason)))
+            self._settle(entry, RequestOutcome("reject", by, reason, PermissionRejectedError(reason)))
         return len(entries)
 
     def close(self, reason: str = "The workspace was closed before the request was answered.") -> None:
@@ -447,12 +447,12 @@ class PermissionService:
 
     # ---- ending a wait
 
-    def _settle(self, entry: WaitingRequest, outcome: Outcome) -> None:
+    def _settle(self, entry: WaitingRequest, outcome: RequestOutcome) -> None:
         """Finish on the loop that waits."""
-        if not entry.on_its_loop(lambda: self._finish(entry, outcome)):
+        if not entry.run_on_waiting_loop(lambda: self._finish(entry, outcome)):
             self.history.append(decision_of(entry, outcome))
 
-    def _finish(self, entry: WaitingRequest, outcome: Outcome) -> None:
+    def _finish(self, entry: WaitingRequest, outcome: RequestOutcome) -> None:
         request = entry.request
         if self.bus.has_subscribers("permission.replied"):
             self.bus.publish(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError
-from ...core.trust import Subject, take_up, untrusted
+from ...core.trust import Subject, apply_trust, untrusted
 from ...sources.tool_files import label_of
 from ...text.visible import visible
 from ..tables import Table, without_math
@@ -74,7 +74,7 @@ def trust(line: CommandLine) -> Table:
     else:
         chosen = [_subject_named(word, waiting, notebook) for word in words]
     notebook.workspace.trust.grant(*chosen)
-    notebook.on_engine(partial(take_up, notebook.workspace))
+    notebook.on_engine(partial(apply_trust, notebook.workspace))
     prepare_all(notebook)
     rows = [_row(notebook, subject) for subject in chosen]
     sources = {
@@ -155,7 +155,7 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
         revoked.append(_subject_named(name, trusted, notebook, "is not trusted"))
     for subject in revoked:
         workspace.trust.revoke(subject)
-    notebook.on_engine(partial(take_up, workspace))
+    notebook.on_engine(partial(apply_trust, workspace))
     prepare_all(notebook)
     rows = [{"trust": subject.name, "kind": subject.kind} for subject in revoked]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")

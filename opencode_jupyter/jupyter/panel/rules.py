@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule
-from ...core.permission.modes import MODES, mode_of, of_mode, set_mode
+from ...core.permission.modes import MODES, is_mode_rule, mode_of, set_mode
 from ...core.project_rules import file_of
 from ..magics.help import rule_now
 from ..magics.parameters import spec_of
@@ -56,7 +56,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     ordered = in_order(workspace, agent, by)
     shown = []
     for n, rule in enumerate(ordered, 1):
-        if of_mode(rule):
+        if is_mode_rule(rule):
             kind = "mode"
         elif any(rule is one for one in own):
             kind = "session"
@@ -134,7 +134,7 @@ def _revoke(panel: Panel, number: int, shown: dict[str, Any], agent: str | None,
     rule = ordered[number - 1] if 1 <= number <= len(ordered) else None
     if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: shown.get(key) for key in _SHOWN}:
         raise ToolError("The rules have changed meanwhile; look again.")
-    if of_mode(rule):
+    if is_mode_rule(rule):
         raise ToolError(f"This rule is of the {rule.origin}; choose another mode.")
     note = revoke_rule(workspace, rule, own_rules(workspace), number, agent)
     note_change(workspace, [rule], "rule revoked in the panel")
@@ -158,11 +158,11 @@ def mode(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 def _mode(panel: Panel, name: str) -> str:
     workspace = panel.notebook.workspace
-    old = [rule for rule in own_rules(workspace) if of_mode(rule)]
+    old = [rule for rule in own_rules(workspace) if is_mode_rule(rule)]
     before = set_mode(workspace, None, name)
     if before != name:
         # the default mode has no rules: then those of the other, which it takes away
-        brought = [rule for rule in own_rules(workspace) if of_mode(rule)] or old
+        brought = [rule for rule in own_rules(workspace) if is_mode_rule(rule)] or old
         for action in dict.fromkeys(rule.action for rule in brought):
             same = [rule for rule in brought if rule.action == action]
             for permission in dict.fromkeys(rule.permission for rule in same):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import FileIO
 from typing import Any, TypeGuard
 
-from ...core.spill import being_written
+from ...core.spill import is_being_written
 from .folder import SpillFolder, read_at, trouble
 
 PAGE_ROWS = 1_000
@@ -201,7 +201,7 @@ def _extent(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str,
         "counted": index.counted,
         "newlines": index.newlines,
         "total": _total(file, index),
-        "writing": being_written((status.st_dev, status.st_ino)),
+        "writing": is_being_written((status.st_dev, status.st_ino)),
         "file": f"{status.st_dev}:{status.st_ino}",
     }
 
