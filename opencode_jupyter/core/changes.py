@@ -32,6 +32,10 @@ MAX_AGE = 7 * 24 * 3600
 """Seconds after which what a process left behind is removed."""
 
 
+class ChangedSinceError(ToolError):
+    """A file has changed since the call whose change is to be undone."""
+
+
 class Author(NamedTuple):
     """The call that makes a change."""
 
@@ -252,7 +256,7 @@ class Changes:
             if not force:
                 now = expected[change.path] if change.path in expected else _digest_of(change.path)
                 if now != change.after_digest:
-                    raise ToolError(
+                    raise ChangedSinceError(
                         f"{change.path} has changed since the {change.tool} call; undoing it would lose that. "
                         "Undo with force to do it anyway."
                     )

@@ -112,10 +112,10 @@ class ExtensionState:
                 warnings.warn_explicit(problem, UserWarning, "opencode_jupyter", 1)
         self._reported = set(problems)
 
-    def on_define(self, made: Tool) -> None:
+    def on_define(self, tool: Tool) -> None:
         """Take a tool that a cell made with ``@tool``; a library's are registered by whoever wants them."""
-        if made.source == "__main__":
-            self.notebook.register(made)
+        if tool.source == "__main__":
+            self.notebook.register(tool)
 
     def warm_up(self) -> None:
         """Build the notebook in the background, soon; and load the model loop where the configuration names a model."""

@@ -60,7 +60,7 @@ class Notebook:
         broker: what waits for approval.
         runner: runs calls for cells.
         agent: what ``%agent`` has set.
-        agent_session: where the next ``%%agent`` goes on: a session or its id; None for a new one.
+        agent_session: the session that the next ``%%agent`` continues; None for a new one.
     """
 
     def __init__(self, shell: Any, settings: Settings) -> None:
@@ -83,7 +83,7 @@ class Notebook:
         )
         self.panel = Panel(self, self.link.publish)
         self.agent = AgentState()
-        self.agent_session: Session | str | None = None
+        self.agent_session: Session | None = None
         prompt = PromptChannel(self.kernel, lambda ask: self.cards.can_prompt(ask.card))
         policy = PolicyChannel(lambda: policy_from(os.environ, settings.on_ask))
         self.broker = Broker(

@@ -14,22 +14,22 @@ def files_url(path: str) -> str | None:
 
     None where no server is known, or it would refuse.
     """
-    found = _place(path)
-    return None if found is None else f"{found[0].rstrip('/')}/files/{quote(found[1])}"
+    served = _place(path)
+    return None if served is None else f"{served[0].rstrip('/')}/files/{quote(served[1])}"
 
 
-def served_path(asked: dict[str, Any]) -> dict[str, Any]:
+def served_path(request: dict[str, Any]) -> dict[str, Any]:
     """Where the server has the file at ``path``, for a page that wants to open it.
 
     Returns:
         ``path``: from the folder that the server shows; None if it does not show it. Nothing where `path` is relative,
         so that only the page can tell what it counts from.
     """
-    path = asked.get("path")
+    path = request.get("path")
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return {}
-    found = _place(path)
-    return {"path": None if found is None else found[1]}
+    served = _place(path)
+    return {"path": None if served is None else served[1]}
 
 
 def _place(path: str) -> tuple[str, str] | None:
@@ -46,8 +46,8 @@ def _place(path: str) -> tuple[str, str] | None:
     try:
         from jupyter_core.paths import jupyter_runtime_dir
 
-        told = json.loads((Path(jupyter_runtime_dir()) / f"jpserver-{server}.json").read_text(encoding="utf-8"))
-        root, base = told["root_dir"], told.get("base_url") or "/"
+        server_info = json.loads((Path(jupyter_runtime_dir()) / f"jpserver-{server}.json").read_text(encoding="utf-8"))
+        root, base = server_info["root_dir"], server_info.get("base_url") or "/"
         relative = Path(os.path.realpath(path)).relative_to(os.path.realpath(root))
     except (ImportError, OSError, ValueError, KeyError, TypeError):
         return None

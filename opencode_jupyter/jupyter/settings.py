@@ -38,11 +38,13 @@ class AgentState:
         name: the agent's key; "" for the session's own, or the default one.
         model: set by ``%agent -m``; "" for the session's, the agent's or the configuration's.
         last_model: the one that was asked last.
+        listed_sessions: the ids that ``%sessions`` listed last; None if it has listed none.
     """
 
     name: str = ""
     model: str = ""
     last_model: str = ""
+    listed_sessions: list[str] | None = None
 
     def used(self, run: Run) -> None:
         """A run is over: the next one goes to the agent that it ended with (a plan may have been approved)."""
@@ -99,16 +101,16 @@ class NotebookSettings(Configurable):
 
     @validate("data_dir")
     def _folder(self, proposal: dict[str, Any]) -> str:
-        given: str = proposal["value"]
-        if given == (self._settings.data_dir if self._settings is not None else ""):
-            return given
+        folder_name: str = proposal["value"]
+        if folder_name == (self._settings.data_dir if self._settings is not None else ""):
+            return folder_name
         if self._in_use():
             raise TraitError(
                 "data_dir can't be changed once the tools are in use; put c.ToolMagics.data_dir into ipython_config.py"
             )
-        folder = os.path.expanduser(given)
-        if given and not os.path.isabs(folder):
-            raise TraitError(f"data_dir is {given!r}; it must be an absolute path, such as ~/opencode-data")
+        folder = os.path.expanduser(folder_name)
+        if folder_name and not os.path.isabs(folder):
+            raise TraitError(f"data_dir is {folder_name!r}; it must be an absolute path, such as ~/opencode-data")
         if os.path.exists(folder) and not os.path.isdir(folder):
             raise TraitError(f"data_dir: {folder} is not a folder")
         return folder

@@ -321,10 +321,10 @@ class Broker:
 
         Only an answer that counted is written. The call goes on when this returns, so its card says what became of it.
         """
-        request, patterns = ask.request, data.get("patterns")
+        request, chosen = ask.request, data.get("patterns")
         if not isinstance(request, PermissionRequest) or not self._resolve_message(ask, data, by):
             return
-        allowed = patterns if isinstance(patterns, list) else request.always
+        allowed = chosen if isinstance(chosen, list) else request.always
         try:
             saved = self._workspace.allow_in_project(request.permission, allowed, agent=request.agent or None)
             note = " ".join([f"also saved for this project, in {', '.join(saved.files)}.", *saved.notes])

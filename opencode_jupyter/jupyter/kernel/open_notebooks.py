@@ -118,8 +118,8 @@ class NotebookPages:
         Raises:
             ToolError: it was closed meanwhile, or its page does not answer.
         """
-        asked = {"op": "read", "page": document.page, "document": document.id, "first": first, "count": count}
-        answer = await self._ask(document, asked, changes=False)
+        request = {"op": "read", "page": document.page, "document": document.id, "first": first, "count": count}
+        answer = await self._ask(document, request, changes=False)
         head, cells = answer.get("head"), answer.get("cells")
         return OpenContent(head if isinstance(head, dict) else {}, _cells(cells), bool(answer.get("dirty")))
 
@@ -129,8 +129,8 @@ class NotebookPages:
         Raises:
             ToolError: the document is not what the change was made for, was closed, or its page does not answer.
         """
-        asked = {"op": "change", "page": document.page, "document": document.id, "change": change}
-        return _cells((await self._ask(document, asked, changes=True)).get("cells"))
+        request = {"op": "change", "page": document.page, "document": document.id, "change": change}
+        return _cells((await self._ask(document, request, changes=True)).get("cells"))
 
     def runs(self, path: Path) -> bool:
         """Whether `path` is the notebook that runs here and no page could be asked for it."""
@@ -158,10 +158,10 @@ class NotebookPages:
         answer = job.answers.get(document.via)
         if not isinstance(answer, dict):
             what = "change the notebook" if changes else "read the notebook"
-            said = " Whether the change was made is not known." if changes else ""
+            uncertainty = " Whether the change was made is not known." if changes else ""
             raise ToolError(
-                f"JupyterLab did not answer the request to {what} within {ANSWER_WAIT:g} s.{said} The file was not "
-                "touched. Read it with notebook_read to see how it is before anything else."
+                f"JupyterLab did not answer the request to {what} within {ANSWER_WAIT:g} s.{uncertainty} The file "
+                "was not touched. Read it with notebook_read to see how it is before anything else."
             )
         if answer.get("error"):
             raise ToolError(_explained(answer))
@@ -205,16 +205,16 @@ class NotebookPages:
     # ------------------------------------------------------------------ which file a document is
 
     def _matching(self, answers: dict[str, Any], path: Path) -> list[OpenDocument]:
-        told = [
+        reported = [
             (via, document)
             for via, answer in answers.items()
             if isinstance(answer, dict)
             for document in answer.get("documents") or ()
             if isinstance(document, dict)
         ]
-        roots = self._roots([document for _, document in told])
+        roots = self._roots([document for _, document in reported])
         found: dict[tuple[str, str], OpenDocument] = {}
-        for via, document in told:
+        for via, document in reported:
             name = str(document.get("path", ""))
             if name and any(_same(os.path.join(root, name), path) for root in roots):
                 key = (str(document.get("page", "")), str(document.get("document", "")))
@@ -251,11 +251,11 @@ async def _set_within(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-def _same(one: str, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
+def _same(path: str, other: Path) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other):
         return True
     try:
-        return os.path.samefile(one, other)
+        return os.path.samefile(path, other)
     except OSError:
         return False
 

@@ -65,10 +65,10 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
     agents = notebook.workspace.agents
     agent = agents.get(name)
     if agent is None or not last:
-        offered = talkable(notebook)
-        hint = did_you_mean(name, offered)
+        names = talkable(notebook)
+        hint = did_you_mean(name, names)
         raise line_error(
-            f"There is no agent {name}.{hint} Agents: {', '.join(offered)}. To send a request, use {USAGE}.",
+            f"There is no agent {name}.{hint} Agents: {', '.join(names)}. To send a request, use {USAGE}.",
             line,
             position,
         )
@@ -84,8 +84,7 @@ def talkable(notebook: Notebook) -> list[str]:
 
 def state(notebook: Notebook) -> Table:
     """Who answers the next request, where, and what the session has taken so far."""
-    session = _session(notebook)
-    workspace = notebook.workspace
+    session, workspace = notebook.agent_session, notebook.workspace
     agent = notebook.agent.name or (session.agent if session is not None else "") or workspace.agent().name
     rows = [
         {"": "agent", "now": agent},
@@ -105,16 +104,6 @@ def state(notebook: Notebook) -> Table:
         "%agent models lists some.",
     ]
     return Table(rows, ("", "now"), notes=notes)
-
-
-def _session(notebook: Notebook) -> Session | None:
-    here = notebook.agent_session
-    if not isinstance(here, str):
-        return here
-    try:
-        return notebook.workspace.sessions.get(here)
-    except KeyError:
-        return None
 
 
 def _model(notebook: Notebook, session: Session | None, agent: str) -> str:

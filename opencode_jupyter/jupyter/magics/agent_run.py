@@ -108,11 +108,10 @@ async def _session(notebook: Notebook, request: AgentRequest) -> AgentSession | 
         from .sessions import find_session
 
         return await find_session(notebook.workspace, request.session)
-    here = notebook.agent_session
-    if request.new or here is None:
+    if request.new or notebook.agent_session is None:
         return None
     try:
-        return await notebook.workspace.sessions.open(here)
+        return await notebook.workspace.sessions.open(notebook.agent_session)
     except KeyError:
         return None  # it was deleted
 

@@ -354,7 +354,7 @@ def _folder(notebook: Notebook) -> Path:
 
 def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
     """Names in a folder that begin with `prefix`, folders first; hidden ones only when a dot was typed."""
-    found: list[tuple[str, bool]] = []
+    names: list[tuple[str, bool]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -362,12 +362,12 @@ def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
                 is_hidden = name.startswith(".") and not prefix.startswith(".")
                 # a newline can't stand on a line
                 if name.startswith(prefix) and not is_hidden and name.isprintable():
-                    found.append((name, entry.is_dir()))
-                if len(found) >= MAX_PATHS:
+                    names.append((name, entry.is_dir()))
+                if len(names) >= MAX_PATHS:
                     break
     except (OSError, ValueError):
         return []
-    return sorted(found, key=lambda e: (not e[1], e[0]))
+    return sorted(names, key=lambda e: (not e[1], e[0]))
 
 
 def _in_braces(user_ns: Mapping[str, Any], until: str) -> Choices | None:

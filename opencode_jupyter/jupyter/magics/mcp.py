@@ -147,8 +147,6 @@ def server_table(line: McpLine, name: str, status: Status, notes: tuple[str, ...
     more = list(notes)
     if status.state == "connected" and status.tools:
         more.append(f"Its tools: %mcp tools {name}")
-    elif status.state == "needs_auth" and "%mcp auth" not in status.error:
-        more.append(f"Log in: %mcp auth {name}")
     elif status.state == "failed":
         more.append(f"Log: %mcp logs {name}")
     return Table([_row(line, name, status)], COLUMNS, notes=more)

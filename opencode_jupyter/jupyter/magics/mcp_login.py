@@ -152,14 +152,14 @@ def can_browse() -> bool:
 
     if any(os.environ.get(name) for name in _ELSEWHERE) or os.path.exists("/.dockerenv"):
         return False
-    shown = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-    if sys.platform not in ("darwin", "win32") and not shown:
+    has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    if sys.platform not in ("darwin", "win32") and not has_display:
         return False
     try:
-        found = webbrowser.get()
+        browser = webbrowser.get()
     except webbrowser.Error:
         return False
-    name = os.path.basename(str(getattr(found, "name", "")))
+    name = os.path.basename(str(getattr(browser, "name", "")))
     return name not in _TEXT
 
 

@@ -47,9 +47,9 @@ class Content:
 def list_prompts(line: McpLine) -> Table:
     """``%mcp prompts``: the prompts of the servers."""
     server = _optional_server(line)
-    found = list(line.wait(line.servers.prompts(server)).values())
-    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in found]
-    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(found[0])}".rstrip()] if rows else []
+    prompts = list(line.wait(line.servers.prompts(server)).values())
+    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in prompts]
+    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(prompts[0])}".rstrip()] if rows else []
     return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
 
 
@@ -78,12 +78,11 @@ def show_prompt(line: McpLine) -> Message:
 def list_resources(line: McpLine) -> Table:
     """``%mcp resources``: the resources of the servers."""
     server = _optional_server(line)
-    found = list(line.wait(line.servers.resources(server)).values())
-    rows = [
-        {"server": r.server, "uri": r.uri, "name": r.name, "type": r.mime, "description": r.description} for r in found
-    ]
+    resources = list(line.wait(line.servers.resources(server)).values())
+    columns = ("server", "uri", "name", "type", "description")
+    rows = [dict(zip(columns, (r.server, r.uri, r.name, r.mime, r.description), strict=True)) for r in resources]
     notes = [f"%mcp read {rows[0]['server']} {rows[0]['uri']}"] if rows else []
-    return Table(rows, ("server", "uri", "name", "type", "description"), notes=notes, empty="No resources.")
+    return Table(rows, columns, notes=notes, empty="No resources.")
 
 
 def read_resource(line: McpLine) -> Content:
@@ -120,18 +119,17 @@ def _split(line: McpLine, text: str) -> tuple[str, str]:
 
 def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
     """Raise what is wrong with a prompt's name or arguments, if that is it."""
-    there = {p.name: p for p in line.wait(line.servers.prompts(server)).values()}
-    if there and key not in there:
-        near = [f"{server}/{name}" for name in near_names(key, there)]
-        hint = suggestion(near) or f" It has {', '.join(there)}."
+    prompts = {prompt.name: prompt for prompt in line.wait(line.servers.prompts(server)).values()}
+    if prompts and key not in prompts:
+        near = [f"{server}/{name}" for name in near_names(key, prompts)]
+        hint = suggestion(near) or f" It has {', '.join(prompts)}."
         raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
-    if key in there:
-        known = [one["name"] for one in there[key].arguments]
-        missing = [one["name"] for one in there[key].arguments if one.get("required") and one["name"] not in arguments]
-        other = [name for name in arguments if name not in known]
-        if missing or other:
-            said = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(other)}" if other else ""]
-            raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, said))}.")
+    known = {argument["name"]: argument for argument in prompts[key].arguments} if prompts else {}
+    missing = [name for name, argument in known.items() if argument.get("required") and name not in arguments]
+    unknown = [name for name in arguments if name not in known] if prompts else []
+    if missing or unknown:
+        problems = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(unknown)}" if unknown else ""]
+        raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, problems))}.")
 
 
 def _key(prompt: Prompt) -> str:

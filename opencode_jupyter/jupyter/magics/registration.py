@@ -279,9 +279,9 @@ def unregister(shell: Any) -> None:
             del manager.magics[kind][name]
             if name in before[kind]:
                 manager.magics[kind][name] = before[kind][name]
-    for one in magics:
-        if manager.registry.get(type(one).__name__) is one:
-            del manager.registry[type(one).__name__]
+    for registered in magics:
+        if manager.registry.get(type(registered).__name__) is registered:
+            del manager.registry[type(registered).__name__]
     shell.configurables[:] = [c for c in shell.configurables if c not in magics]
     transformers = shell.input_transformer_manager.token_transformers
     transformers[:] = [t for t in transformers if t is not ToolQuestion]

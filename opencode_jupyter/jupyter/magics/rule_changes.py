@@ -165,9 +165,9 @@ def permission_names(workspace: Workspace) -> list[str]:
 
 def known_permissions(workspace: Workspace) -> list[str]:
     """The permissions that tools here ask for, rules speak of, or that were asked for."""
-    asked = [d.permission for d in list(workspace.permissions.history)]
-    spoken = [rule.permission for rule in in_order(workspace)]
-    names = [*permission_names(workspace), *asked, *spoken]
+    requested = [d.permission for d in list(workspace.permissions.history)]
+    in_rules = [rule.permission for rule in in_order(workspace)]
+    names = [*permission_names(workspace), *requested, *in_rules]
     return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
 
 

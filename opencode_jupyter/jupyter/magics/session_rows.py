@@ -31,8 +31,8 @@ def display_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 async def rows_of(workspace: Workspace, session: Session) -> list[dict[str, Any]]:
     """The parts of a session's messages; ``#`` counts the messages from 1. A message without parts has a row, too."""
-    told, messages = await read(workspace, session)
-    hidden_from = (told.get("revert") or {}).get("messageID")
+    session_info, messages = await read(workspace, session)
+    hidden_from = (session_info.get("revert") or {}).get("messageID")
     rows, hidden = [], False
     for number, message in enumerate(messages, 1):
         info = message["info"]
@@ -42,8 +42,8 @@ async def rows_of(workspace: Workspace, session: Session) -> list[dict[str, Any]
         rows += [{**head, **_row(part)} for part in message["parts"]]
         error = info.get("error")
         if error or not message["parts"]:
-            said = (error.get("data") or {}).get("message") or error.get("name") if error else ""
-            rows.append({**head, "part": "error" if error else "", "what": said, "state": "", "seconds": None})
+            error_text = (error.get("data") or {}).get("message") or error.get("name") if error else ""
+            rows.append({**head, "part": "error" if error else "", "what": error_text, "state": "", "seconds": None})
     return rows
 
 
@@ -52,9 +52,9 @@ def _row(part: dict[str, Any]) -> dict[str, Any]:
     times = (state if kind == "tool" else part).get("time") or {}
     start, end = times.get("start"), times.get("end")
     what = visible(_what(kind, part, state)[:CHARS])
-    shown = f"tool {part.get('tool')}" if kind == "tool" else kind
+    kind_text = f"tool {part.get('tool')}" if kind == "tool" else kind
     seconds = (end - start) / 1000 if isinstance(start, int) and isinstance(end, int) else None
-    return {"part": shown, "what": what, "state": _state(part, state) if kind == "tool" else "", "seconds": seconds}
+    return {"part": kind_text, "what": what, "state": _state(part, state) if kind == "tool" else "", "seconds": seconds}
 
 
 def _state(part: dict[str, Any], state: dict[str, Any]) -> str:

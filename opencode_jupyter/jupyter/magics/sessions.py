@@ -25,8 +25,6 @@ LISTED = 20
 COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note")
 OPTIONAL = ("folder", "cost", "model", "calls")
 """Columns that the text form leaves out where they do not fit."""
-_NUMBERED = "_sessions_listed"
-"""Attribute of a notebook: the ids of the list that was shown last."""
 _HEAD = 4096
 """Bytes of a file that are looked at before it is replaced."""
 
@@ -67,16 +65,15 @@ class SessionLine(CommandLine):
 
     def current_id(self) -> str | None:
         """The id of the session that the next ``%%agent`` goes on in."""
-        here = self.notebook.agent_session
-        return here if here is None or isinstance(here, str) else here.id
+        session = self.notebook.agent_session
+        return None if session is None else session.id
 
     def note(self, info: dict[str, Any]) -> str:
         """What a person should know of a session in a list."""
         notes = []
         if info["id"] == self.current_id():
             notes.append("next %%agent")
-        known = next((one for one in self.workspace.sessions.list() if one.id == info["id"]), None)
-        if known is not None and known.run is not None:
+        if any(session.id == info["id"] and session.run is not None for session in self.workspace.sessions.list()):
             notes.append("running")
         if info.get("title") == DIRECT and not info.get("model"):
             notes.append("calls by hand")
@@ -94,10 +91,10 @@ class SessionLine(CommandLine):
             return self.named_session(as_typed(self.rest.pop(0)))
         if required:
             raise InvalidArgumentsError(f"Which session? {self.usage}")
-        here = self.current_id()
-        if here is None:
+        current = self.current_id()
+        if current is None:
             raise InvalidArgumentsError(f"No session was started in this notebook; name one. {self.usage}")
-        return self._open(here)
+        return self._open(current)
 
     def named_session(self, name: str) -> AgentSession:
         """The session of a number, title or id.
@@ -107,7 +104,9 @@ class SessionLine(CommandLine):
         """
         number = name.removeprefix("#")
         if number.isascii() and number.isdigit() and len(number) < 6:
-            listed = self._listed()
+            listed = self.notebook.agent.listed_sessions
+            if listed is None:  # the list that would be shown now
+                listed = [session["info"]["id"] for session in self.rows(everywhere=False, limit=100)]
             if 0 < int(number) <= len(listed):
                 return self._open(listed[int(number) - 1])
         return self.wait(find_session(self.workspace, name))
@@ -117,13 +116,6 @@ class SessionLine(CommandLine):
             return self.wait(self.workspace.sessions.open(id))
         except KeyError:
             raise InvalidArgumentsError(f"The session {id} was deleted; %sessions lists the sessions.") from None
-
-    def _listed(self) -> list[str]:
-        """The ids of the list that was shown last; of the one that would be shown now if there was none."""
-        seen = getattr(self.notebook, _NUMBERED, None)
-        if seen is None:
-            seen = [one["info"]["id"] for one in self.rows(everywhere=False, limit=100)]
-        return list(seen)
 
 
 async def find_session(workspace: Workspace, name: str) -> AgentSession:
@@ -177,7 +169,7 @@ def _list(line: SessionLine) -> Table:
     line.end()
     sessions = line.rows(everywhere=everywhere, limit=limit + 1)
     rows = [_row(line, number, session) for number, session in enumerate(sessions[:limit], 1)]
-    setattr(line.notebook, _NUMBERED, [row["id"] for row in rows])
+    line.notebook.agent.listed_sessions = [row["id"] for row in rows]
     display = _display_rows(rows)
     columns = [c for c in (*COLUMNS, *(["folder"] if everywhere else [])) if any(row[c] for row in display)]
     more = [f"There are more: %sessions list -n {limit * 5}"] if len(sessions) > limit else []
@@ -241,10 +233,10 @@ def _fork(line: SessionLine) -> Message:
         place = int(at) - 1
         if place < 0:
             raise InvalidArgumentsError("--at counts from 1, as %sessions show does.")
-    made = line.wait(fork(line.workspace, session, place))
-    line.notebook.agent_session = made
-    count = len(made.messages)
-    return Message(f"{made.title} ({made.id}): {count} messages. The next %%agent continues it; no file was changed.")
+    copy = line.wait(fork(line.workspace, session, place))
+    line.notebook.agent_session = copy
+    count = len(copy.messages)
+    return Message(f"{copy.title} ({copy.id}): {count} messages. The next %%agent continues it; no file was changed.")
 
 
 def _undo(line: SessionLine) -> Message:
@@ -254,9 +246,9 @@ def _undo(line: SessionLine) -> Message:
     line.end()
     workspace = line.workspace
     work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
-    done = line.wait(work)
+    summary = line.wait(work)
     again = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
-    return Message(f"{session.title}: {done}{again}")
+    return Message(f"{session.title}: {summary}{again}")
 
 
 def _rename(line: SessionLine) -> Message:
@@ -271,14 +263,14 @@ def _rename(line: SessionLine) -> Message:
 
 
 def _delete(line: SessionLine) -> Message:
-    sure = line.flag("--yes")
+    is_confirmed = line.flag("--yes")
     chosen = []
     while line.rest:
         chosen.append(line.session(required=True))
     unique = list({session.id: session for session in chosen}.values())
     if not unique:
         raise InvalidArgumentsError(f"Which sessions? {line.usage}")
-    if len(unique) > 1 and not sure:
+    if len(unique) > 1 and not is_confirmed:
         names = ", ".join(session.title for session in unique)
         raise ToolError(f"That deletes {len(unique)} sessions ({names}) for good. Add --yes to do it.")
     children = 0
@@ -343,18 +335,18 @@ def _import(line: SessionLine) -> Message:
     replace = line.flag("--replace")
     path = _path(line, line.last("Name the file to import:"))
     line.end()
-    taken = line.wait(exchange.take_in(line.workspace, path, replace=replace))
-    session = taken.session
-    if taken.how == "replaced" and line.current_id() == session.id:
+    imported = line.wait(exchange.take_in(line.workspace, path, replace=replace))
+    session = imported.session
+    if imported.how == "replaced" and line.current_id() == session.id:
         line.notebook.agent_session = session
-    how = {
+    result_text = {
         "new": "was imported",
         "same": "was already imported, and is unchanged",
         "copy": "was imported as a copy with new ids, since a session with its ids exists",
         "replaced": "was imported in place of the one with its id",
-    }[taken.how]
+    }[imported.how]
     count = len(session.messages)
-    return Message(f"{session.title} ({session.id}) {how}: {count} messages. %sessions open {session.id}")
+    return Message(f"{session.title} ({session.id}) {result_text}: {count} messages. %sessions open {session.id}")
 
 
 def _path(line: SessionLine, text: str) -> Path:

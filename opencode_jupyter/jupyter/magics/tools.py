@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.changes import ChangedSinceError
 from ...core.errors import InvalidArgumentsError, ToolError
 from ..cards.labels import project_folder
 from ..cards.wording import size
@@ -101,8 +102,8 @@ def _reload(line: CommandLine) -> Table:
         shown = ", ".join(keys[:MAX_KEYS]) + (f" and {len(keys) - MAX_KEYS} more" if len(keys) > MAX_KEYS else "")
         state = "new" if name not in old else "as before" if old[name] == data else "changed"
         rows.append({"file": name, "sets": shown or "nothing", "now": state})
-    gone = [name for name in old if name not in dict(config.sources)]
-    rows += [{"file": name, "sets": "", "now": "gone"} for name in gone]
+    removed = [name for name in old if name not in dict(config.sources)]
+    rows += [{"file": name, "sets": "", "now": "gone"} for name in removed]
     rules, agents = len(config.permission_rules), len(workspace.agents)
     return Table(
         rows,
@@ -117,10 +118,9 @@ def _undo(line: CommandLine) -> Confirmation:
     force, count = line.flag("--force"), line.last_count(1)
     changes = line.workspace.changes
     try:
-        done = line.notebook.on_engine(changes.undo, count, force)
-    except ToolError as error:
-        advice = "\n%tools undo --force does it anyway." if "force" in str(error) else ""
-        raise ToolError(f"{error}{advice}") from None
+        undone = line.notebook.on_engine(changes.undo, count, force)
+    except ChangedSinceError as error:
+        raise ToolError(f"{error}\n%tools undo --force does it anyway.") from None
     rows = [
         {
             "file": _relative(line.workspace.directory, change.path),
@@ -128,12 +128,12 @@ def _undo(line: CommandLine) -> Confirmation:
             "tool": change.tool,
             "called": moment(change.time_ms),
         }
-        for change in done
+        for change in undone
     ]
     left = len(changes.entries())
-    less = f" (there were no more than {len(done)})" if len(done) < count else ""
+    less = f" (there were no more than {len(undone)})" if len(undone) < count else ""
     files = "; ".join(f"{row['file']} {row['now']}" for row in rows)
-    title = f"Undid {_counted(len(done), 'change')}{less}: {files}. {left} can still be undone."
+    title = f"Undid {_counted(len(undone), 'change')}{less}: {files}. {left} can still be undone."
     return Confirmation(rows, title=title).show()
 
 
@@ -143,11 +143,11 @@ def _clean(line: CommandLine) -> Table:
     truncation = line.workspace.truncation
     before = _spilled(truncation.directory)
     line.notebook.on_engine(truncation.cleanup, days)
-    after = _spilled(truncation.directory)
-    gone = [size for path, size in before.items() if path not in after]
+    left_files = _spilled(truncation.directory)
+    deleted = [size for path, size in before.items() if path not in left_files]
     rows = [
-        {"files": "deleted", "count": len(gone), "size": size(sum(gone))},
-        {"files": "kept", "count": len(after), "size": size(sum(after.values()))},
+        {"files": "deleted", "count": len(deleted), "size": size(sum(deleted))},
+        {"files": "kept", "count": len(left_files), "size": size(sum(left_files.values()))},
     ]
     kept = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
     return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{kept}")
@@ -197,13 +197,13 @@ def _relative(directory: Path, path: Path) -> str:
 
 def _spilled(folder: Path) -> dict[str, int]:
     """The spill files and their sizes in bytes."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith("tool_"):
                 with contextlib.suppress(OSError):
-                    found[entry.name] = entry.stat(follow_symlinks=False).st_size
-    return found
+                    sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
+    return sizes
 
 
 def _counted(count: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.repair import correct_name
 from .commands import AGENT_OPTIONS, TOOL_OPTIONS, Options
-from .parameters import Field, Spec, spec_of
+from .parameters import Field, Spec, spec_of, usage
 from .words import BLANK
 
 if TYPE_CHECKING:
@@ -92,11 +92,10 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
         return {**position_of_word, "kind": "tool", "name": name, "description": reason} if reason else _NOTHING
     spec = spec_of(tool, registry)
     if at == named:
-        names = " ".join(f.name if f.required else f"[{f.name}]" for f in spec.positional)
         from .help import source_of
 
         about = {"kind": "tool", "name": tool.id, "description": _tool_described(spec)}
-        return {**position_of_word, **about, "source": source_of(tool), "usage": f"%tool {tool.id} {names}".strip()}
+        return {**position_of_word, **about, "source": source_of(tool), "usage": usage(spec)}
     if word in TOOL_OPTIONS.by_name:
         return {**position_of_word, **_option(TOOL_OPTIONS, word)}
     field = _field_at(spec, [text for text, _, _ in words[named + 1 : at + 1]])
