@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .core.permission import PermissionRequest, Reply, Rule
     from .core.result import Attachment, ToolResult
     from .core.tool import Definition, Tool, tool
+    from .demos import demo
     from .jupyter.extension_state import current
     from .workspace import Workspace
 
@@ -48,6 +49,7 @@ _HOMES = {
     "Reply": "core.permission",
     "Rule": "core.permission",
     "current": "jupyter.extension_state",
+    "demo": "demos",
     **dict.fromkeys(
         (
             "ToolError",
@@ -94,6 +96,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "current",
+    "demo",
     "load_ipython_extension",
     "tool",
     "unload_ipython_extension",

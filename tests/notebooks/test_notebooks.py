@@ -76,11 +76,12 @@ def afterwards(content: Any, stem: str) -> list[str]:
     """What a reader does after Run All: the exercise's solution, or another request to a model."""
     if stem == "03-agents":
         return ["%%agent -m scripted:../lesson.yaml --new\nCount the lines of readings.txt"]
-    if stem == "04-teaching":
-        return [
-            cell.source.split("```python\n")[1].split("```")[0] for cell in content.cells if "A solution" in cell.source
-        ]
-    return []
+    solutions = [
+        cell.source.split("```python\n")[1].split("```")[0] for cell in content.cells if "A solution" in cell.source
+    ]
+    if stem == "02-data-science":
+        return [*solutions, next(cell.source for cell in reversed(content.cells) if cell.cell_type == "code")]
+    return solutions if stem == "04-teaching" else []
 
 
 def text(cell: Any) -> str:
@@ -155,9 +156,25 @@ def test_the_quickstart_shows_what_it_promises(executed: Any, notebook: Path) ->
     assert "tool-output" in spilled["text/html"]
     said = "".join(output.get("text", "") for output in outputs(executed))
     assert "refused: bash rm * deny" in said
-    assert "not allowed: " in said
+    assert "not run: " in said
     assert "top must be a number, not text. (top is 'two')" in said
     assert "Did you mean read" in said
+
+
+def test_the_data_science_notebook_shows_what_it_promises(executed: Any, notebook: Path) -> None:
+    if notebook.stem != "02-data-science":
+        return
+    assert [data[RUN]["status"] for data in runs(executed)] == ["done"] * 3
+    assert [call for data in runs(executed) for call in run_pictures(data)], "the figure is on a card"
+    text = said(executed)
+    for promised in ("1   python  completed", "clean.py | 2", "Gentoo", "342 penguins, 9 without a sex"):
+        assert promised in text, promised
+
+
+def run_pictures(run: Any) -> list[Any]:
+    """The pictures on the cards of a run's calls."""
+    parts = [item["part"] for item in run[RUN]["items"] if item["kind"] == "call"]
+    return [attached for part in parts for attached in part["state"].get("attachments", [])]
 
 
 def test_the_agents_notebook_shows_what_it_promises(executed: Any, notebook: Path) -> None:
@@ -215,6 +232,7 @@ def test_the_teaching_notebook_shows_what_it_promises(executed: Any, notebook: P
 
 def test_readers_can_go_on_after_run_all(executed: Any, notebook: Path) -> None:
     answers = {
+        "02-data-science": "333 penguins, 0 without a sex",
         "03-agents": "readings.txt has 4 lines.",
         "04-teaching": "edited and checked: yes\nsays that it was refused: yes",
     }
