@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas
 
 Ended = Literal["done", "rejected", "max-steps", "length", "refused"]
-"""done: the model was finished. rejected: a person refused an ask, so the loop stopped. max-steps: it had to stop.
-length: its answer was cut at the most tokens it may have. refused: the provider held the answer back."""
+"""done: the model was finished. rejected: a person denied a request, so the loop stopped. max-steps: its steps were
+used up. length: its answer was cut at its limit of tokens. refused: the provider withheld the answer."""
 
 
 class Calls(list[ToolPart]):
@@ -63,17 +63,17 @@ class Answer:
     """A model's answer, with its messages and calls.
 
     Attributes:
-        text: the words of its last message.
+        text: the text of its last message.
         messages: everything that the prompt added to the session, the prompt itself first.
-        session: where it stands; the next prompt in it goes on from here.
-        model: who answered.
+        session: the session that it belongs to; the next prompt in it continues from here.
+        model: the model that answered.
         usage: tokens of all requests together.
         cost: in US dollars; None if the model's prices are not known.
         steps: how many times the model was asked.
-        finish: why it stopped, in the provider's words as OpenCode keeps them.
+        finish: why it stopped, as OpenCode keeps it.
         ended: how the run ended.
         value: the validated object, where a form of the answer was asked for; else None.
-        notes: what a person should know besides (a replay that differs, a retry).
+        notes: remarks for a person (a replay that differs, a retry).
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""A session's messages in memory: the one place that adds, changes and removes them, stores them and tells of them."""
+"""A session's messages in memory: the only writer, which also stores them and publishes events."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Conversation:
             bus.publish(DELTA, {**ids, "field": field, "delta": delta})
 
     def drop(self, message: Message, ids: Collection[str]) -> None:
-        """Take parts out of a message (what a broken stream had begun)."""
+        """Remove parts from a message (what a broken stream had begun)."""
         if not ids:
             return
         message.turns = None
@@ -81,7 +81,7 @@ class Conversation:
             self._publish_removal("message.part.removed", {"messageID": message.id, "partID": id})
 
     def remove(self, ids: Collection[str]) -> None:
-        """Take whole messages out."""
+        """Remove whole messages."""
         self.session.messages[:] = [message for message in self.session.messages if message.id not in ids]
         if self.workspace.store is not None:
             self.workspace.store.delete_messages(list(ids))

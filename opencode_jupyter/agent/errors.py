@@ -1,4 +1,4 @@
-"""Errors between the loop and a model, by what a user or the loop can do about them."""
+"""Errors of requests to a model, by what a user or the loop can do about them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Kind = Literal[
     "other",
 ]
 """
-auth: no key, or a wrong one. not_found: no such model or address. bad_request: the provider would not take the request.
+auth: no key, or a wrong one. not_found: no such model or address. bad_request: the provider did not accept the request.
 rate_limit: too many requests (429). overloaded: the provider is busy or broken (5xx, 529). quota: no credit left.
-overflow: the conversation does not fit into the model's window. refused: the provider's filter held the answer back.
-network: no connection, DNS, TLS, a proxy's error. timeout: no word for too long. cut: the stream broke off.
+overflow: the conversation does not fit into the model's window. refused: the provider's filter withheld the answer.
+network: no connection, DNS, TLS, a proxy's error. timeout: no data for too long. cut: the stream broke off.
 protocol: the answer is not in the provider's form. script: a mistake in a scripted model's file, or a replay that does
 not fit. setup: a library or a setting is missing here.
 """
@@ -43,9 +43,9 @@ class ModelError(ToolError):
         kind: see `Kind`.
         provider: whose; "" if not known.
         status: the HTTP status; None if there was none.
-        retry_after: seconds after which the provider wants to be asked again; None if it did not say.
-        retryable: whether asking again can help.
-        body: what the provider said, cut to 2,000 characters, without keys.
+        retry_after: seconds after which the provider wants to be asked again; None if it gave no time.
+        retryable: True if another request can help.
+        body: the provider's answer, cut to 2,000 characters, without keys.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ModelError(ToolError):
         self.body = body
 
     def add_attempts(self, times: int) -> None:
-        """Say how often it was tried, where that was more than once."""
+        """Report the number of attempts in the message, where there were several."""
         if times > 1:
             words = self._message
             self.args = (f"{words}{'' if words.endswith(('.', '?', '!')) else '.'} It was asked {times} times.",)

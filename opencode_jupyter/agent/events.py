@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other", "unknown"]
-"""Why a model stopped, in the words of OpenCode's step-finish parts."""
+"""Why a model stopped, as in OpenCode's step-finish parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStart:
-    """Words begin."""
+    """A text begins."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More words."""
+    """More of a text."""
 
     index: int
     text: str
@@ -31,7 +31,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextEnd:
-    """These words are over."""
+    """A text is complete."""
 
     index: int
     metadata: dict[str, Any] | None = None
@@ -39,14 +39,14 @@ class TextEnd:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStart:
-    """A thought begins."""
+    """Reasoning begins."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """More of a thought."""
+    """More of the reasoning."""
 
     index: int
     text: str
@@ -54,7 +54,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningEnd:
-    """A thought is over; `metadata` is what the provider wants back with it (a signature)."""
+    """Reasoning is complete; `metadata` is what the provider wants back with it (a signature)."""
 
     index: int
     metadata: dict[str, Any] | None = None
@@ -80,7 +80,7 @@ class CallDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """A call is whole and can be made.
+    """A call is complete and can be made.
 
     Attributes:
         arguments: the JSON text as the model wrote it: it may be empty, not parse, or be no object.
@@ -140,7 +140,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The answer is whole."""
+    """The answer is complete."""
 
     reason: FinishReason
     usage: Usage = Usage()

@@ -108,7 +108,7 @@ class Execution:
         try:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
-            if not self._task.done():  # whoever waits was cancelled: so is the work
+            if not self._task.done():  # the waiter was cancelled: so is the work
                 self.abort(why_cancelled(self._run.parent))
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait({self._task})

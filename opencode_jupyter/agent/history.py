@@ -11,16 +11,16 @@ from ..core.state import Completed, Failed, ToolPart
 from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
 CLEARED = "[Old tool result content cleared]"
-"""What stands in the place of a result that was pruned; OpenCode's words."""
+"""Replaces a result that was pruned; OpenCode's text."""
 INTERRUPTED = "[Tool execution was interrupted]"
-"""What a model is told of a call that never ended; OpenCode's words. No call may go without a result."""
+"""The result of a call that never ended; OpenCode's text. Every call needs a result."""
 SUMMARY_QUESTION = "What did we do so far?"
-"""What a summary answers: the user's message that a compaction part stands for."""
+"""The user's message that a compaction part means: the one that a summary answers."""
 ABORTED = "MessageAbortedError"
 
 
 def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
-    """The turns of one message: none if a model is told nothing of it.
+    """The turns of one message; none if it is not sent to a model.
 
     Args:
         message: the message.
@@ -79,13 +79,13 @@ def _assistant_turns(message: Message) -> tuple[Turn, ...]:
         elif part.get("type") == "reasoning" and (part.get("text") or part.get("metadata")):
             pieces.append(ReasoningPiece(part.get("text") or "", part.get("metadata")))
     if not any(not isinstance(piece, ReasoningPiece) for piece in pieces):
-        return ()  # a thought alone: providers take no such answer back
+        return ()  # reasoning alone: providers accept no such answer
     turn = Turn("assistant", tuple(pieces), origin)
     return (turn, Turn("tool", tuple(results))) if results else (turn,)
 
 
 def _is_worth_keeping(message: Message) -> bool:
-    """Whether an answer that ended in an error is told: one that was stopped after it had said or done something."""
+    """True for an answer that ended in an error but is sent: it was stopped after its first text or call."""
     if (message.info.get("error") or {}).get("name") != ABORTED:
         return False
     return any(isinstance(p, ToolPart) or p.get("type") not in ("step-start", "reasoning") for p in message.parts)

@@ -79,7 +79,7 @@ class _Loop:
                 await self._compact()
 
     def _follow_agent(self) -> None:
-        """Go on as the agent that the last user's message is for: the plan tools change it."""
+        """Continue as the agent that the last user's message is for: the plan tools change it."""
         run = self.run
         last = next((m for m in reversed(run.session.messages) if m.role == "user"), None)
         key = last.info.get("agent") if last is not None else None
@@ -134,7 +134,7 @@ class _Loop:
         if last_step and structured is None and self.limit != 1:
             turns = [*turns, Turn("user", (TextPiece(LAST_STEP),))]
             choice = "none"
-            self.offered = self.offered.without_tools()  # some servers do not heed the choice
+            self.offered = self.offered.without_tools()  # some servers ignore the choice
         return Request(
             system=system,
             turns=turns,
@@ -199,7 +199,7 @@ class _Loop:
         run.workspace.publish("session.error", lambda: {"sessionID": run.session.id, "error": error})
 
     def _remove_message(self, message: Message) -> None:
-        """Take back the message of a request that failed before anything came of it."""
+        """Remove the message of a request that failed before its answer began."""
         run = self.run
         run.messages.remove(message)
         run.conversation.remove({message.id})
@@ -216,7 +216,7 @@ class _Loop:
         return automatic and len(run.session.messages) > 2
 
     async def _compact_if_full(self) -> None:
-        """Summarise before the first request if the last answer says it will not fit: some providers cut silently."""
+        """Summarise before the first request if the last answer nearly filled the window: some cut silently."""
         run = self.run
         last = next((m for m in reversed(run.session.messages) if m.role == "assistant"), None)
         if last is None or last.info.get("summary") or not last.info.get("finish"):
@@ -232,7 +232,11 @@ class _Loop:
         run.set_status("working")
 
     def _nudge(self, message: Message) -> bool:
-        """Ask for the answer in its form once more; False if that was done often enough."""
+        """Ask once more for the answer in its form.
+
+        Raises:
+            ModelError: that was done often enough.
+        """
         run = self.run
         if self.nudged >= NUDGES:
             text = "the model did not give its answer in the requested form"
@@ -251,20 +255,20 @@ class _Loop:
         structured = run.options.structured
         return Answer(
             message.text,
-            list(run.messages),
-            run.session,
-            run.model.info,
-            run.usage,
-            run.cost,
-            run.step,
-            str(message.info.get("finish") or ""),
-            ended,
-            structured.value if structured is not None and structured.has_value else None,
-            list(run.notes),
+            messages=list(run.messages),
+            session=run.session,
+            model=run.model.info,
+            usage=run.usage,
+            cost=run.cost,
+            steps=run.step,
+            finish=str(message.info.get("finish") or ""),
+            ended=ended,
+            value=structured.value if structured is not None and structured.has_value else None,
+            notes=list(run.notes),
         )
 
     async def _summarise_changes(self) -> None:
-        """Say in the user's message what became of the files, as OpenCode does."""
+        """Record in the user's message how the files changed, as OpenCode does."""
         run = self.run
         diffs = await self.files.diffs()
         if not diffs:

@@ -1,4 +1,4 @@
-"""Secrets on the way to a model and back: the one place through which every model is asked."""
+"""Masks secrets on the way to a model and back; every request goes through here."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def stream_masked(workspace: ToolHost, model: Model, request: Request) -> AsyncGenerator[Event, None]:
-    """Ask a model. No known secret is in what it is sent; one that it says all the same is masked.
+    """Ask a model. No known secret is sent to it; one in its answer is masked.
 
-    The arguments of its calls come as they are: a call masks what it shows of them.
+    The arguments of its calls are not masked here: a call masks what it shows of them.
     """
     masker = workspace.masker()
     return model.stream(request) if masker is None else _masked(masker, model, masker.value(request))

@@ -1,4 +1,4 @@
-"""What the loop needs of a model: the one protocol behind which providers, scripts and recordings stand."""
+"""The protocol of models, which providers, scripts and recordings implement."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told of it."""
+    """A tool as it is described to a model."""
 
     name: str
     description: str
@@ -114,7 +114,7 @@ class Model(Protocol):
         """Information about the model."""
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Ask it. Closing the generator (or cancelling whoever reads it) closes the connection at once.
+        """Ask it. Closing the generator (or cancelling its reader) closes the connection at once.
 
         Raises:
             ModelError: from the generator; see `agent.errors` for its kinds. No other error of a provider's library
@@ -122,4 +122,4 @@ class Model(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Let go of its connections. Twice is harmless."""
+        """Close its connections. Twice is harmless."""

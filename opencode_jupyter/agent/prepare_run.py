@@ -1,4 +1,4 @@
-"""How a run begins: which session, agent and model, and the user's message (docs/opencode/core.md 6.5, 13)."""
+"""Prepares a run: its session, agent, model and tools, and the user's message (docs/opencode/core.md 6.5, 13)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 LEAVING = 10.0
-"""Seconds that a run which was told to stop may take to end before the session's next one is refused."""
+"""Seconds that a stopped run may take to end before the session's next one is refused."""
 TURNS = 3
 """Turns of the event loop until Python closes a generator that was left."""
 NEW = "New session"
@@ -69,8 +69,8 @@ async def prepare_run(run: Run) -> None:
 
 
 async def _wait_for_stopped_run(session: AgentSession) -> None:
-    """Let a run of this session that was told to stop end first: who leaves ``async for`` and asks again has no way
-    to wait for it. Whoever left it so tells it a few turns of the loop later.
+    """Let a stopped run of this session end first: after leaving ``async for`` there is no way to wait for it, and it
+    is stopped a few turns of the event loop later.
     """
     for _ in range(TURNS):
         if session.run is None or session.run.reason is not None:

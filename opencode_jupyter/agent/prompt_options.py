@@ -31,7 +31,7 @@ class PromptOptions:
         structured: the form of the answer.
 
     Raises:
-        InvalidArgumentsError: an option is of the wrong kind; the message says what it must be.
+        InvalidArgumentsError: an option is of the wrong kind; the message names the right one.
     """
 
     text: str

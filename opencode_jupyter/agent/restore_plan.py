@@ -1,4 +1,4 @@
-"""Which files have to become what, so that the project is as it was before some steps; and which are left alone."""
+"""Restores the files of a project as they were before some steps, and decides which are left alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True)
 class RestoredFiles:
-    """The outcome: see `revert.Reverted`; `snapshot` is the tree to which taking it back leads."""
+    """The outcome: see `revert.Reverted`; `snapshot` is the tree that undoing it leads to."""
 
     files: list[str]
     kept: dict[str, str]
@@ -42,9 +42,9 @@ def restore_files(
 
     Args:
         shadow: held.
-        hidden: the steps that are taken back now; the files are what they were before them.
-        hide: the steps that shall be; the files become what they were before these.
-        snapshot: the tree from before the first of several times that something was taken back; None: as it is now.
+        hidden: the steps that are hidden now; the files are as they were before them.
+        hide: the steps that will be hidden; the files become as they were before these.
+        snapshot: the tree from before the first of several reverts; None: as it is now.
         force: also those that somebody else has changed.
 
     Raises:
@@ -102,12 +102,12 @@ def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntrie
 
 
 def _is_recorded(shadow: Shadow, path: str, current: TreeEntries) -> bool:
-    """Return whether what is at a path now is what the snapshot of now says."""
+    """Return whether the snapshot of now has what is at a path."""
     return current[path] is not None or not os.path.lexists(shadow.worktree / path) or _is_folder(shadow, path)
 
 
 def _is_folder(shadow: Shadow, path: str) -> bool:
-    """Return whether a folder is there, with recorded files in it, where a file shall come back."""
+    """Return whether a folder is in the place of a file, with recorded files in it."""
     full = shadow.worktree / path
     return full.is_dir() and not full.is_symlink()
 

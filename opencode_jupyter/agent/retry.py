@@ -1,7 +1,7 @@
 """When a model is asked again after an error that may go away, and how long that takes.
 
-OpenCode waits 2 s, 4 s, 8 s, ... (at most 30 s) unless the provider says how long, and has no end to it; here there is
-one.
+OpenCode waits 2 s, 4 s, 8 s, ... (at most 30 s) unless the provider gives a time, without end; here there is
+an end.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 FIRST_WAIT = 2.0
 """Seconds before the second try."""
 LONGEST_WAIT = 30.0
-"""Seconds between two tries, where the provider did not say how long."""
+"""Seconds between two tries, where the provider gave no time."""
 LONGEST_SAID = 600.0
-"""Seconds a provider may ask for; beyond, the run ends and says so."""
+"""Seconds a provider may ask for; beyond, the run ends with an error."""
 TRIES = 6
-"""Times that a model is asked for one step, all told."""
+"""Attempts for one step, in total."""
 TRIES_WITHOUT_WORD = {"network": 3, "timeout": 3}
 """The same where nobody answered at all: a wrong address stays wrong."""
 

@@ -1,8 +1,8 @@
-"""Take back messages of a session, and what they did to files; bring both back while no prompt has come after.
+"""Undo messages of a session and their changes of files; redo both while no prompt has come after.
 
 As in OpenCode: the messages stay, hidden behind the mark ``revert`` in the session's info, until the next prompt
 removes them (`cleanup`). Files are put back from the snapshots that the steps' ``patch`` parts name. Unlike there, a
-file that somebody else has changed since is told and kept, and no file is touched that the messages did not change.
+file that somebody else has changed since is reported and kept, and no file is touched that the messages did not change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reverted:
         files: those that were put back, absolute.
         kept: those that were not, each with the reason.
         diff: what became of the files, as git writes it.
-        note: what a person should know besides; "" for nothing.
+        note: a remark for a person; "" for none.
     """
 
     messages: int = 0
@@ -81,7 +81,7 @@ async def revert(
             message stays. The first answer to a message of the user's takes that along. None: the last message of the
             user's after which files were changed.
         force: put back files, too, that somebody else has changed since.
-        files: False takes back the messages alone.
+        files: False reverts the messages alone.
 
     Raises:
         ToolError: there is no such message, the session is at work, or the files can't be put back; then nothing has
@@ -130,7 +130,7 @@ async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False
 
 
 async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
-    """Remove the hidden messages for good: a new prompt goes on from before them.
+    """Remove the hidden messages for good: a new prompt continues from before them.
 
     Returns:
         The ids of what was removed, messages and parts.
@@ -151,7 +151,7 @@ async def cleanup(workspace: ToolHost, session: Session) -> list[str]:
         removed += messages
         if session.message_id in messages:
             session.message_id = ""
-        session.recent.clear()  # calls that were taken back are no loop
+        session.recent.clear()  # calls that were reverted are no loop
     _unmark(workspace, session)
     return removed
 
@@ -181,7 +181,7 @@ def last_change(session: Session) -> Message | None:
 
 
 def _changed_files(message: Message) -> bool:
-    """Return whether files were changed; where there are no snapshots, the calls of tools that write must tell."""
+    """Return whether files were changed; where there are no snapshots, the calls of tools that write decide."""
     return any(message.of_type("patch")) or any(
         isinstance(call.state, Completed) and call.tool in WRITERS for call in message.calls
     )
@@ -226,7 +226,7 @@ def _is_text_or_call(part: Any) -> bool:
 
 
 def _hidden_from(session: Session) -> _Point | None:
-    """Where the hidden messages begin; None if none are, or the mark names none that is there."""
+    """Where the hidden messages begin; None if none are, or the mark names a missing one."""
     mark = session.extra.get(KEY)
     if not isinstance(mark, dict):
         return None

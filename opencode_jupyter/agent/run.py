@@ -38,23 +38,23 @@ class Run:
         options: the prompt, and how it is to be answered.
         session: the session it adds to; set when it begins, if it was given by its id.
         agent: whose rules, prompt and tools are used now; the plan tools change it on the way.
-        model: who is asked; set when it begins, if it was given by its name.
+        model: the model that answers; set when it begins, if it was given by its name.
         messages: what it added to the session, the prompt's own message first.
         calls: the calls of the model, in order; a call's ``children`` are the calls inside it.
-        step: how many times the model was asked.
+        step: the number of requests to the model.
         usage: tokens so far.
         cost: in US dollars so far; None if the model's prices are not known.
-        status: how it stands.
+        status: of the work.
         retry: ``{"attempt", "message", "next"}`` (Unix ms) while it waits to ask again; else None.
         error: what ended it; None if nothing did.
-        reason: why it was told to stop; None if it was not.
+        reason: why it was stopped; None if it was not.
         parent: the call of ``task`` that it works for.
-        notes: what a person should know besides.
+        notes: remarks for a person.
         full_after: the id of the answer after which the window was almost full though a summary had just been made.
         over: set when it has ended.
-        on_change: told of every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
-            ``part`` (new, or whole), ``delta`` ((part, text): it grew), ``call`` (a new call; its own ``on_update``
-            tells the rest), ``dropped`` (ids of messages or parts that a broken stream had begun), ``status``, ``end``.
+        on_change: called at every change, on the workspace's loop: ``(run, kind, thing)``. Kinds: ``message`` (new),
+            ``part`` (new, or complete), ``delta`` ((part, text): it grew), ``call`` (a new call; its own ``on_update``
+            reports the rest), ``dropped`` (ids of messages or parts of a broken stream), ``status``, ``end``.
     """
 
     def __init__(self, workspace: ToolHost, options: PromptOptions) -> None:
@@ -88,7 +88,7 @@ class Run:
 
         Raises:
             ModelError: the model could not be asked, or would not answer.
-            ToolAbortedError: it was stopped; what had been done by then stands in the session.
+            ToolAbortedError: it was stopped; the session keeps what was finished.
             ToolError: there is no such agent, or the session is at work already.
         """
         return await self.execution.run()
@@ -126,7 +126,7 @@ class Run:
         return bool(self.messages) and any(self.messages[0].of_type("agent"))
 
     def report(self, kind: str, thing: Any) -> None:
-        """Report a change to whoever watches; what goes wrong there must not end the run."""
+        """Report a change to `on_change`; its errors must not end the run."""
         if self.on_change is None:
             return
         try:
@@ -135,7 +135,7 @@ class Run:
             log.exception("a subscriber of a run failed")
 
     def set_status(self, status: Status) -> None:
-        """Say how it stands."""
+        """Set the status and report it."""
         self.status = status
         wire: dict[str, Any] = {"type": "busy" if status in ("working", "compacting") else "idle"}
         if self.retry is not None:

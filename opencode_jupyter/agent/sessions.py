@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AgentSession(Session):
-    """A session with what a person does with a conversation: prompt, fork, revert."""
+    """A session that can be prompted, forked and reverted."""
 
     __slots__ = ()
     if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class AgentSession(Session):
         return await fork(self._home, self, at)
 
     async def revert(self, to: str | int | Message, **options: Any) -> Any:
-        """Take back the messages from `to` (a message, its id, a part's id, its place) on, with their changes of files.
+        """Undo the messages from `to` (a message, its id, a part's id, its place) on, with their changes of files.
 
         Returns:
-            What was put back, and what was kept since somebody else had changed it (`agent.revert.Reverted`).
+            The files that were restored, and those that were kept because somebody else had changed them (`Reverted`).
 
         Raises:
             ToolError: there is no such message, or the session is at work.
@@ -58,10 +58,10 @@ class AgentSession(Session):
         return await revert(self._home, self, to, **options)
 
     async def unrevert(self) -> Any:
-        """Take back the last `revert`, as long as no prompt came after it.
+        """Undo the last `revert`, as long as no prompt came after it.
 
         Raises:
-            ToolError: there is nothing to take back.
+            ToolError: nothing was reverted.
         """
         from .revert import unrevert
 
@@ -105,7 +105,7 @@ class AgentSessions(Sessions[AgentSession]):
             format: a JSON schema, a pydantic model or another type: the answer's `value` is then one of these.
             max_steps: most times that the model is asked; the agent's ``steps`` if left out.
             tools: the names of the only tools to be offered, or a dict that turns some off.
-            system: words to add to the system prompt, for this prompt only.
+            system: text to add to the system prompt, for this prompt only.
             **options: see `PromptOptions`.
 
         Returns:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ABORTED = "Tool execution aborted"
-"""What the part of a call says that its model never finished; OpenCode's words."""
+"""The error of a call that its model never finished; OpenCode's text."""
 
 
 class Step:
@@ -40,9 +40,9 @@ class Step:
 
     Attributes:
         finish: the stream's last event; None if it broke off.
-        calls: those that were whole and were run.
-        blocked: a person refused one, so the loop is to stop.
-        broken: the words of the refusal that broke it off: a person said no to a model that goes round in circles.
+        calls: those that were complete and were run.
+        blocked: a person denied one, so the loop stops.
+        broken: the error of the denial that ended it at once: a person denied a call that repeats itself.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Step:
         """Ask the model, and wait until its answer is whole and its calls have ended.
 
         A stream that breaks off when some calls had been whole already ends the step with these: they may have done
-        something, so the model is told of them instead of being asked the same again.
+        something, so their results go to the model instead of the same request.
 
         Raises:
             ModelError: it broke off before that; the parts that had been begun are gone.
@@ -159,7 +159,7 @@ class Step:
             goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True
             if not goes_on and not isinstance(error, HookRefusedError):
                 self.blocked = True
-        except Exception as error:  # it stands in the part, where the model reads it
+        except Exception as error:  # the part keeps it, and the model reads it there
             log.debug("a call of %s failed: %s", call.part.tool, error)
 
     def _break_off(self, refused: Call, error: Exception) -> None:

@@ -16,7 +16,7 @@ class StreamedParts:
     """Writes the parts of one stream into a message, and removes them if it breaks off.
 
     Attributes:
-        ids: of all parts that the stream made; whoever adds others to the message puts their ids here.
+        ids: of all parts that the stream made; the ids of its calls are added here.
     """
 
     def __init__(self, run: Run, message: Message) -> None:

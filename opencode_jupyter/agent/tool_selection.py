@@ -21,7 +21,7 @@ class AvailableTools:
     """The tools of one step.
 
     Attributes:
-        specs: what the model is told, in order. The same list object while nothing changes.
+        specs: as the model receives them, in order. The same list object while nothing changes.
     """
 
     def __init__(self, tools: dict[str, Tool], specs: list[ToolSpec]) -> None:

@@ -1,6 +1,6 @@
 """A conversation as a model is sent it: turns that never change once they are made.
 
-A turn is compared by identity, so that whoever turns it into a provider's own form can keep the outcome beside it (in a
+A turn is compared by identity, so that its form for a provider can be kept beside it (in a
 ``WeakKeyDictionary``) and need not do it again at every step.
 """
 

@@ -113,7 +113,7 @@ def test_plain_values_are_what_they_look_like() -> None:
     script = script_of_text(
         "turns: [{calls: [{a: {x: no, y: 12:30, z: 2026-11-22, t: true, n: null, f: 1.5, i: -3}}]}]"
     )
-    assert script._form.entries[0].says[0].calls[0].arguments == {
+    assert script._form.entries[0].answers[0].calls[0].arguments == {
         "x": "no",
         "y": "12:30",
         "z": "2026-11-22",

@@ -20,8 +20,8 @@ PICTURE = 1_600
 def usable(info: ModelInfo, config: Mapping[str, Any]) -> int:
     """Tokens that a conversation may have before it is summarised; 0 if the model's window is not known.
 
-    OpenCode keeps the length of an answer free, at most `LONGEST_ANSWER`; ``compaction.reserved`` says otherwise. Half
-    of the window stays usable whatever that says: else a small window would be summarised at every step.
+    OpenCode keeps the length of an answer free, at most `LONGEST_ANSWER`; ``compaction.reserved`` overrides it. Half
+    of the window always stays usable: else a small window would be summarised at every step.
     """
     reserved = _section(config).get("reserved")
     if isinstance(reserved, bool) or not isinstance(reserved, int) or reserved < 0:
@@ -30,7 +30,7 @@ def usable(info: ModelInfo, config: Mapping[str, Any]) -> int:
 
 
 def overflows(usage: Usage, info: ModelInfo, config: Mapping[str, Any]) -> bool:
-    """Return whether a conversation should be summarised before it goes on.
+    """Return whether a conversation should be summarised before it continues.
 
     ``compaction.auto: false`` of the configuration switches this off.
     """

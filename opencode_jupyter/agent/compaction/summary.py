@@ -58,10 +58,10 @@ UNSUMMARISED = (
 
 
 async def compact(run: Run, *, auto: bool) -> None:
-    """Summarise a run's conversation, so that it goes on from the summary.
+    """Summarise a run's conversation, so that it continues from the summary.
 
-    With `auto` nobody asked for it: a message follows that tells the model to go on. If the user's last message has no
-    answer yet, it is said again instead.
+    With `auto` (nobody requested it) a message follows that asks the model to continue. If the user's last message has
+    no answer yet, it is repeated instead.
 
     Raises:
         ModelError: there is no summary, and the session is as it was. Kind ``overflow`` if none could help.
@@ -122,7 +122,7 @@ def _unanswered(messages: list[Message]) -> Message | None:
 def _summarised_just_now(run: Run, pending: Message | None) -> bool:
     """Return whether another summary is not worth it yet: the first request after the last one was too long already.
 
-    The first time that is found it is noted and the work goes on; if that fails, a summary is made all the same.
+    The first time is only noted, and the work continues; if that fails, a summary is made nevertheless.
 
     Raises:
         ModelError: the provider has refused the first request after a summary, so no other could help.

@@ -40,7 +40,7 @@ class Summariser:
         self._parts = StreamedParts(run, message)
 
     async def summarise(self, turns: Sequence[Turn], words: str) -> events.Finish:
-        """Fill the message; less and less is told of the conversation until it fits.
+        """Fill the message; less and less of the conversation is sent until it fits.
 
         Raises:
             ModelError: kind ``overflow`` if even the least does not fit; others as the model raises them.

@@ -43,7 +43,7 @@ async def title(workspace: ToolHost, session: Session, text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """The first line that says something, cut at the end of a word."""
+    """The first line with text, cut at the end of a word."""
     line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
     if len(line) <= LONGEST:
         return line
@@ -52,7 +52,7 @@ def first_line(text: str) -> str:
 
 
 class TitleWriter:
-    """The titles of a workspace that small models are at work on."""
+    """Titles that small models are writing for the sessions of a workspace."""
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
@@ -70,7 +70,7 @@ class TitleWriter:
             await asyncio.wait(set(self._tasks))
 
     async def close(self) -> None:
-        """Give up what is still asked."""
+        """Cancel the requests."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""A conversation as the model that summarises it is shown it: words alone, ever fewer of them if they do not fit.
+"""A conversation as text for the model that summarises it, shorter and shorter until it fits.
 
 Calls and results become text: a provider refuses them where no tools are offered, and a summary needs no more of a long
 output than its beginning.
@@ -17,13 +17,13 @@ from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, T
 
 @dataclass(frozen=True, slots=True)
 class DetailLevel:
-    """How much is told.
+    """How much of a conversation is kept.
 
     Attributes:
         result: characters of a call's result.
         call: characters of a call's arguments.
-        text: characters of what somebody said.
-        share: how much of the turns, the newest ones.
+        text: characters of a text.
+        share: of the turns, the newest ones.
     """
 
     result: int
@@ -42,12 +42,12 @@ LEVELS: tuple[DetailLevel, ...] = (
     DetailLevel(100, 60, 1_000, 0.06),
     DetailLevel(100, 60, 500, 0.0),
 )
-"""From much to little. The first prompt and the last summary are told at every level."""
+"""From much to little. The first prompt and the last summary are kept at every level."""
 LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 
 def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
-    """The turns in words, the user's and the model's taking turns."""
+    """The turns as texts, the user's and the model's alternating."""
     pinned = 2 if turns and _asks_for_summary(turns[0]) else 1
     first, rest = turns[:pinned], turns[pinned:]
     newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest
@@ -98,7 +98,7 @@ def _media(piece: MediaPiece) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text's beginning and, where there is room, its end; with a word about what lies between."""
+    """A text's beginning and, where there is room, its end; with a note about what was omitted between."""
     if len(text) <= limit:
         return text
     tail = limit // 4

@@ -97,7 +97,7 @@ class Imported:
     Attributes:
         session: it.
         how: ``new``; ``same``: it was here already, unchanged, and was left alone; ``copy``: another session, a changed
-            one or one of another folder has its ids, so it got new ones; ``replaced``: it stands in that one's place.
+            one or one of another folder has its ids, so it got new ones; ``replaced``: it replaced that one.
     """
 
     session: AgentSession
@@ -117,7 +117,7 @@ async def import_(
         replace: put it in place of a session with the same id whose content is another; without it, it becomes a copy.
 
     Raises:
-        SessionFileError: it is no session, or not a whole one; the message says where. Nothing was changed.
+        SessionFileError: it is no session, or not a whole one; the message names the place. Nothing was changed.
         ToolError: the session it would replace is at work.
     """
     return (await take_in(workspace, source, replace=replace)).session
@@ -200,7 +200,7 @@ def _load(path: Path) -> Any:
     if not raw.strip(b"\0 \t\r\n"):
         raise SessionFileError(f"{path} is empty. Nothing was imported.")
     try:
-        # Windows' shells write what a command prints as UTF-16; the decoder tells by the first bytes.
+        # Windows' shells write what a command prints as UTF-16; the decoder detects it.
         return json.loads(raw, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
@@ -237,7 +237,7 @@ def _normalize_message(message: Data, session: Data) -> Data:
 
 
 def aborted(state: Data, start: int, end: int) -> Data:
-    """The state of a call that nobody works on any more; it starts at `start` unless it says otherwise."""
+    """The state of a call that nobody works on any more; it starts at `start` if it has no time of its own."""
     start = (state.get("time") or {}).get("start") or start
     metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}
     time = {"start": start, "end": max(start, end)}

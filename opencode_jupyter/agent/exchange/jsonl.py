@@ -1,7 +1,7 @@
 """A session as the events that made it, one JSON object a line, in the order in which they happened.
 
-Each line is OpenCode's bus event with a time: ``{"time": Unix ms, "type": ..., "properties": {...}}``. Whoever applies
-them in order (a part replaces the one with its id, else it goes to the end of its message) has the session in the end.
+Each line is OpenCode's bus event with a time: ``{"time": Unix ms, "type": ..., "properties": {...}}``. Applying
+them in order (a part replaces the one with its id, else it goes to the end of its message) rebuilds the session.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _event(type: str, properties: Data) -> Data:
 
 
 def _unfinished_info(info: Data) -> Data:
-    """An answer's info when it began: without what only its end tells."""
+    """An answer's info when it began: without what is known only at its end."""
     later_keys = ("finish", "error", "structured")
     return {
         **{key: value for key, value in info.items() if key not in later_keys},
@@ -95,7 +95,7 @@ def _timed(parts: list[Data], since: int) -> Iterator[tuple[int, int | None, Dat
             latest = max(latest, clock, end)
             yield clock, max(end, clock), part
             continue
-        # A text is told of when it is whole. What ends a step has no time of its own: it comes after the step's calls.
+        # A text has one event, when it is complete. What ends a step has no time of its own: it follows the calls.
         own = latest if part["type"] in _ENDING else end or start or 0
         clock = max(clock, own)
         latest = max(latest, clock)

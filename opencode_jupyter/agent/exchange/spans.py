@@ -2,7 +2,7 @@
 
 ``invoke_agent`` for each request of the user's, in it ``chat`` for each answer of the model's and ``execute_tool`` for
 each call; what a task's child session did is inside the call that began it. Times are those of the parts. What was
-said and called is only told when asked for.
+said and called is only included on request.
 
 The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (names checked with
 opentelemetry-semantic-conventions 0.66b2).
@@ -51,7 +51,7 @@ class Span:
     """One span.
 
     Attributes:
-        id: 16 hexadecimal digits, made from the id of what it stands for: the same at every export.
+        id: 16 hexadecimal digits, made from the id of its message or part: the same at every export.
         trace: 32 hexadecimal digits.
         parent: the span it is in; "" for the outermost.
         name: such as ``chat gpt-5``.
@@ -221,7 +221,7 @@ class _Tracer:
 
 
 def _end_of_answer(message: Data) -> int:
-    """When the model had said all: its last word, or the beginning of its last call; calls run after that."""
+    """When the model's answer was complete: the end of its last text, or the start of its last call."""
     moments: list[int] = []
     for part in message["parts"]:
         if part["type"] == "tool":
@@ -405,7 +405,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
 async def _read_tree(workspace: ToolHost, id: str, depth: int) -> SessionTree:
     info, messages = workspace.masked(await read(workspace, id))
     extras = {part["id"]: part[EXTRA] for message in messages for part in message["parts"] if EXTRA in part}
-    whole = complete_session(info, messages)  # so that every key that is looked at is there
+    whole = complete_session(info, messages)  # so that every key exists
     for message in whole["messages"]:
         for part in message["parts"]:
             if part["id"] in extras:

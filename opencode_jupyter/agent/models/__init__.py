@@ -33,8 +33,8 @@ async def resolve(workspace: ToolHost, name: str) -> Model:
 
 
 def known(workspace: ToolHost) -> list[ModelInfo]:
-    """Models for completion: those that the configuration lists, and well-known ones of providers that a key is there
-    for. No network.
+    """Models for completion: those that the configuration lists, and well-known ones of providers with a key. No
+    network.
     """
     from .resolving import Models
 

@@ -140,11 +140,11 @@ VERSION = "2023-06-01"
 BETA = "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14"
 """Thoughts between calls, and arguments that stream as they are written; as OpenCode asks for them."""
 MOST_OUTPUT = 32_000
-"""Tokens of an answer where nothing else is said: the API wants a number. OpenCode's."""
+"""Tokens of an answer by default: the API requires a number. OpenCode's."""
 OLD = (("claude-3-5-", 8192), ("claude-3-7-", 64_000), ("claude-3-", 4096), ("claude-2", 4096))
 """Models that take less (Anthropic's table of models)."""
 MARK = b',"cache_control":{"type":"ephemeral"}}'
-"""Put on a block, it lets the provider keep all up to there for the next request."""
+"""On a block, it makes the provider cache the request up to there."""
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 

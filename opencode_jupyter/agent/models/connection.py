@@ -21,13 +21,13 @@ CONNECT = 30.0
 MOST_CONNECTIONS = 200
 """At a time: as many as runs go side by side."""
 LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
-"""No proxy stands before these, whatever ``HTTP_PROXY`` says: a server of the user's own is there."""
+"""Reached without a proxy, whatever ``HTTP_PROXY`` is: servers of the user's own."""
 
 
 class ProviderConnection:
     """The connections to one provider; they are made at the first request; each event loop has its own.
 
-    A request without a word for `timeout` seconds is given up; None is no limit.
+    A request without data for `timeout` seconds is given up; None is no limit.
     """
 
     def __init__(self, timeout: float | None) -> None:
@@ -98,7 +98,7 @@ class ProviderConnection:
 class _Handshake:
     """Closes a connection whose TLS handshake is given up: the HTTP library forgets its socket when it is cancelled.
 
-    It is told of the library's steps by the request extension ``trace`` (httpcore2's documentation, "Extensions").
+    It receives the library's steps through the request extension ``trace`` (httpcore2's documentation, "Extensions").
     """
 
     def __init__(self) -> None:

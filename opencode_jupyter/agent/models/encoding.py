@@ -47,7 +47,7 @@ def _finite(value: Any) -> Any:
 
 
 class PerTurn(Generic[T]):
-    """What was made of each turn, for as long as the turn is there."""
+    """The encoded form of each turn, for as long as the turn exists."""
 
     def __init__(self, make: Callable[[Turn], T]) -> None:
         self._make = make

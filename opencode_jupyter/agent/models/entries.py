@@ -16,9 +16,9 @@ from .providers import BUILT_IN, SPOKEN
 from .settings import Format, ModelSettings, Provider
 
 TIMEOUT = 300.0
-"""Seconds without a word, where the configuration says nothing else; OpenCode's."""
+"""Seconds without data, unless the configuration sets another limit; OpenCode's."""
 OWN = frozenset({"baseURL", "apiKey", "headers", "timeout", "chunkTimeout", "setCacheKey", "name", "includeUsage"})
-"""Options of a provider that say how it is reached; the others go into its requests."""
+"""Options of a provider that describe its connection; the others go into its requests."""
 
 
 def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
@@ -48,18 +48,18 @@ def provider(id: str, entry: Mapping[str, Any] | None) -> Provider | None:
     keys = tuple(str(model_entry) for model_entry in names) if isinstance(names, list) else known.keys if known else ()
     described = Provider(
         id,
-        str(entry.get("name") or (known.name if known else id)),
-        _format(id, entry.get("npm"), known),
-        url.rstrip("/"),
-        known.url_from if known and not options.get("baseURL") else (),
-        keys,
-        known.keyless if known else not keys,
-        {str(name): str(value) for name, value in headers.items()},
-        key.strip(),
-        _timeout(id, options),
-        models,
-        {name: value for name, value in options.items() if name not in OWN},
-        known is None and bool(models),
+        name=str(entry.get("name") or (known.name if known else id)),
+        format=_format(id, entry.get("npm"), known),
+        url=url.rstrip("/"),
+        url_from=known.url_from if known and not options.get("baseURL") else (),
+        keys=keys,
+        keyless=known.keyless if known else not keys,
+        headers={str(name): str(value) for name, value in headers.items()},
+        key=key.strip(),
+        timeout=_timeout(id, options),
+        models=models,
+        options={name: value for name, value in options.items() if name not in OWN},
+        listed=known is None and bool(models),
     )
     if not described.url:
         raise _mistake(id, 'has no address: give it {"options": {"baseURL": "https://.../v1"}}')
@@ -102,7 +102,7 @@ def model(of: Provider, id: str) -> tuple[ModelInfo, ModelSettings]:
 
 
 def _answer_limit(output: int, context: int) -> int:
-    """Tokens to ask for at the most, where `limit.output` says what a model gives.
+    """Tokens to ask for at the most, where `limit.output` limits the model's answers.
 
     No more than what is kept free for an answer (`compaction.limits.usable`): a server that adds the two up would
     refuse a conversation that still fits.

@@ -1,4 +1,4 @@
-"""What a provider says when it refuses, as a `ModelError` whose words tell what to do."""
+"""A provider's errors as `ModelError`, with advice on what to do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ STATUS: dict[str, int] = {
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }
-"""The HTTP status that an error's own name stands for, where it comes inside a stream."""
+"""The HTTP status that an error's own name means, where it comes inside a stream."""
 
 _QUOTA = re.compile(
     r"insufficient_quota|insufficient (balance|credits|funds)|credit balance|billing|out of credits|"
@@ -102,12 +102,12 @@ _HTML = re.compile(r"^\s*(<!doctype html|<html|<head|<\?xml)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What an error must know of the request.
+    """The request that an error is about.
 
     Attributes:
         provider: its id.
         model: the model's id.
-        url: where it was sent, without what stands behind ``?``.
+        url: where it was sent, without the query.
         secrets: texts that must not be shown.
         key_from: where the key came from, for a person; "" if none was sent.
         key_names: variables that may hold a key.
@@ -241,7 +241,7 @@ def _kind(status: int | None, text: str, value: Any) -> Kind:
 
 
 def _out_of_quota(text: str, value: Any) -> bool:
-    """Google says "exceeded your current quota" for a minute's limit too; what it wants to wait tells them apart."""
+    """Google says "exceeded your current quota" for a minute's limit too; its retry delay distinguishes them."""
     entries = list(details(value))
     if any("RetryInfo" in str(entry.get("@type")) for entry in entries) and "PerDay" not in text + str(entries):
         return False
@@ -256,7 +256,7 @@ def _provider_text(value: Any, text: str) -> tuple[str, str]:
     if not isinstance(error, Mapping):
         error = {**value, "message": error} if isinstance(error, str) else value
     names = " ".join(str(error.get(key) or "") for key in ("code", "type", "status"))
-    more = error.get("metadata")  # OpenRouter: what the provider behind it said
+    more = error.get("metadata")  # OpenRouter: the answer of the provider behind it
     raw = more.get("raw") if isinstance(more, Mapping) else None
     for key in ("message", "detail", "error_description", "title"):
         text_of_key = error.get(key)

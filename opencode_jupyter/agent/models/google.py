@@ -70,7 +70,7 @@ class GoogleParser(ResponseParser):
             if candidate.get("finishMessage"):
                 self.metadata["google"] = {"finishMessage": candidate["finishMessage"]}
             self._end_thought()
-            if self.reason == "error" and not self.parts.said:
+            if self.reason == "error" and not self.parts.has_content:
                 raise BadCallError(str(candidate.get("finishMessage") or reason))
             self.parts.end()
 

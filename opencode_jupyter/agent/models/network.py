@@ -19,7 +19,7 @@ from .trust import LOOPBACK
 def network_error(context: RequestContext, error: Exception, *, began: bool, httpx2: Any) -> ModelError:
     """The error for what the HTTP library raised.
 
-    `began` says that a part of the answer was there already; `httpx2` is the library, which is imported late.
+    `began` is true after the first part of the answer; `httpx2` is the library, which is imported late.
     """
     host = context.url.split("/")[2] if context.url.count("/") >= 2 else context.url
     reason = redacted(str(error), context.secrets) or type(error).__name__

@@ -188,7 +188,7 @@ class OpenAIParser(ResponseParser):
             total=int(total) if isinstance(total, int) else None,
         )
         if isinstance(used.get("cost"), int | float):
-            self.metadata["cost"] = used["cost"]  # OpenRouter says it in dollars
+            self.metadata["cost"] = used["cost"]  # OpenRouter's, in dollars
 
 
 def _text(value: Any) -> str:

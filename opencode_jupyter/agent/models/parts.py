@@ -72,7 +72,7 @@ class PartAssembler:
         self._text: int | None = None
         self._reasoning: int | None = None
         self.calls: list[OpenCall] = []
-        self.said = False
+        self.has_content = False
         """True if anything came at all."""
         self._out: list[Event] = []
 
@@ -185,5 +185,5 @@ class PartAssembler:
 
     def _new(self) -> int:
         index, self._next = self._next, self._next + 1
-        self.said = True
+        self.has_content = True
         return index

@@ -46,8 +46,8 @@ class ResponseParser(ABC):
 
     Attributes:
         parts: where what it reads goes.
-        finished: the provider has said why it stopped.
-        closed: the provider has said that nothing more comes.
+        finished: the provider has sent why it stopped.
+        closed: the provider has announced the end.
     """
 
     def __init__(self, parts: PartAssembler) -> None:
@@ -154,7 +154,7 @@ class ProviderAdapter(ABC):
         return media.mime == "application/pdf" and self.info.documents
 
     def left_out(self, media: MediaPiece) -> str:
-        """What stands in the place of something that the model can't be shown."""
+        """The text in the place of media that the model does not accept."""
         name = media.filename or "a file"
         return f"[{name} ({media.mime}) is omitted: {self.info.full} cannot read it. Tell the user.]"
 

@@ -37,7 +37,7 @@ MOST_PLAIN = 32 * 1024 * 1024
 DRAIN = 0.25
 """Seconds to wait for the end of a stream whose last event is there: then its connection can be used again."""
 LATE = 3.0
-"""Seconds to wait for more once the provider has said why it stopped."""
+"""Seconds to wait for more once the provider has sent why it stopped."""
 GARBAGE = 120
 """Characters of an event that can't be read that an error shows."""
 
@@ -148,7 +148,7 @@ class ProviderModel:
         yield reader.finish()
 
     async def _connect(self, context: RequestContext) -> None:
-        """Make the HTTP client; what stands in the way is the environment's."""
+        """Create the HTTP client; a failure is caused by the environment."""
         try:
             await self._connection.open()
         except (ImportError, ValueError, OSError) as error:
@@ -226,7 +226,7 @@ async def _read(
     async with contextlib.aclosing(sse.events(body)) as events:
         while not reader.closed:
             try:
-                # behind the reason to stop only a count of tokens follows: no long wait for a server that stays open
+                # after the reason to stop only a count of tokens follows: no long wait for a server that stays open
                 data = await (asyncio.wait_for(anext(events), LATE) if reader.finished else anext(events))
             except StopAsyncIteration:
                 break

@@ -90,7 +90,7 @@ UNSUPPORTED = {
 def split_name(name: str) -> tuple[str, str]:
     """Provider and model of a name; the provider is "" if there is none.
 
-    What comes first of ``:`` and ``/`` stands between the two; the model's id may hold both
+    The first ``:`` or ``/`` separates the two; the model's id may contain both
     (``openrouter/qwen/qwen3:free``, ``ollama:hf.co/x/y:Q4``).
     """
     name = name.strip()

@@ -24,7 +24,7 @@ class Provider:
         keyless: it works without one (a server of the user's own).
         headers: sent with each request.
         key: the configuration's own key.
-        timeout: seconds without a word after which it is given up; None for no limit.
+        timeout: seconds without data after which a request is given up; None for no limit.
         models: the configuration's entries for its models.
         options: the configuration's other options, for requests.
         listed: only the models named in `models` are there.
@@ -47,7 +47,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the configuration says of a model beyond its `ModelInfo`.
+    """The configuration of a model beyond its `ModelInfo`.
 
     Attributes:
         options: sent with each request, under the request's own.

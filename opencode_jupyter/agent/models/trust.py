@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.host import ToolHost
 
 REACHED = ("baseURL", "apiKey", "headers")
-"""Options that say where requests go and what stands in them."""
+"""Options that decide where requests go and which keys they carry."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -70,7 +70,7 @@ def untrusted(workspace: ToolHost) -> list[Subject]:
 
 
 def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
-    """Whether the address would receive a key of the user's: one that stands in no file of the project."""
+    """True if the address would receive a key of the user's: one from outside the project."""
     sent_text = json.dumps(sent, default=str)
     if sent.get("env") or any(value in sent_text for value in workspace.config.brought):
         return True
@@ -94,7 +94,7 @@ def _sent_names(sent: Mapping[str, Any]) -> list[str]:
 
 
 def _is_of_project(workspace: ToolHost, source: str) -> bool:
-    """Whether a source of the configuration is a file of the project; the user's own folder may lie around it."""
+    """True if a source of the configuration is a file of the project; the user's own folder may contain it."""
     if not os.path.isabs(source):
         return False
     path, home = Path(os.path.realpath(source)), Path(os.path.realpath(workspace.config.home))

@@ -25,7 +25,7 @@ RETRY = 60.0
 class InstructionPages:
     """The pages of one workspace.
 
-    `from_project` tells whether only files of the project name an address.
+    `from_project` is true for an address that only files of the project name.
     """
 
     def __init__(self, from_project: Callable[[str], bool]) -> None:
@@ -76,7 +76,7 @@ class InstructionPages:
 
 
 class _Guard:
-    """Where instructions may come from: the web, and a person's own network where they said so themselves."""
+    """Where instructions may come from: the web, and a person's own network where their own configuration names it."""
 
     def __init__(self, own: bool) -> None:
         self._own = own

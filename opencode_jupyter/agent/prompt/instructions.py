@@ -2,7 +2,7 @@
 
 OpenCode (docs/opencode/tools.md 16) reads: of AGENTS.md, CLAUDE.md and CONTEXT.md the first kind that is found from
 the folder up to the worktree, every one of that kind; one global file; then the config's entries. Here the global one
-comes first and the nearest last, so that what is said last is the most particular.
+comes first and the nearest last, so that the last one is the most specific.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Instructions:
         self.problems: list[str] = []
 
     async def texts(self, *, at_once: bool = True) -> list[str]:
-        """Each file's or page's text, under a line that says where it is from.
+        """Each file's or page's text, under a line with its source.
 
         Args:
             at_once: look whether files have changed; else only if that was not done in the last `MEANWHILE` seconds (a
@@ -189,7 +189,7 @@ class Instructions:
         return [path] if path.exists() else []
 
     def from_project(self, entry: str) -> bool:
-        """Whether only files of the project name an entry; the user's own config is believed, a cloned one is not."""
+        """True if only files of the project name an entry: the user's own config is trusted, a cloned one is not."""
         top = self._top()
         for source, content in self._workspace.config.sources:
             entries = content.get("instructions")

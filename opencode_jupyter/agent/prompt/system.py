@@ -78,7 +78,7 @@ class Prompts:
         return paragraphs
 
     def _rules(self, agent: Agent, session: Session, offered: list[str]) -> str:
-        """What is said of the rules, worded anew only when one of them has changed."""
+        """The paragraph on the rules; rewritten only when one of them has changed."""
         workspace = self._workspace
         rules = model_rules(workspace, agent, session)
         mode = mode_of(workspace, session)

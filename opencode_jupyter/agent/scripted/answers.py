@@ -122,7 +122,7 @@ class Say:
         cut: where the stream breaks within the last part: in its middle (``half``) or at its ``end``.
         delay: seconds before the first text.
         results: of its calls, when it was recorded.
-        place: where it stands in the script, for messages.
+        place: of the turn in the script, for messages.
     """
 
     parts: tuple[Part, ...] = ()

@@ -141,7 +141,7 @@ class ScriptConversation:
         ]
 
     def _is_summary(self) -> bool:
-        """Whether the answer that comes now summarises what was cut off before it."""
+        """True if the next answer summarises the turns before it."""
         return len(self.prompts) == 1 and self.prompts[0].text == SUMMARY_QUESTION and self.turns == 1
 
     @property

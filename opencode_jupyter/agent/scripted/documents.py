@@ -33,7 +33,7 @@ class Document:
     places: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def place(self, path: tuple[Any, ...]) -> str:
-        """Where a value stands: line and column if they are known, else its path (``turns[0].calls``)."""
+        """The place of a value: line and column if they are known, else its path (``turns[0].calls``)."""
         while path and path not in self.places and self.places:
             short = tuple(key for key in path if key != "turns")  # a list may stand for a mapping with turns:
             path = short if short in self.places else path[:-1]
@@ -104,7 +104,7 @@ def _value(node: Any, path: tuple[Any, ...], document: Document) -> Any:
 
 
 def plain_value(text: str) -> Any:
-    """The meaning of a text that stands without quotes."""
+    """The value of a text without quotes."""
     if text in _NULL:
         return None
     if text in _BOOLEANS:

@@ -100,7 +100,7 @@ class ScriptedModel:
         metadata: dict[str, Any] | None = (
             {"replay": {"differences": [str(difference) for difference in differing]}} if differing else None
         )
-        turn = chosen.said
+        turn = chosen.turn
         usage = turn.usage if turn.usage is not None else _estimate(request, turn)
         ids = call_ids(turn.calls, conversation.call_ids, conversation.turns + 1)
         seconds = speed_of(script.speed)

@@ -73,7 +73,7 @@ class PythonScript:
     recording: None = None
 
     def answers(self, conversation: ScriptConversation, plain: object = None) -> bool:
-        """Whether it has turns of its own for a request to title or summarise the conversation."""
+        """True if it has turns of its own for a request to title or summarise the conversation."""
         return conversation.agent in self.agents
 
     def next(

@@ -69,7 +69,7 @@ def turn_data(
 
 
 def leaves_answer(turn: Data) -> bool:
-    """Whether a turn of a recording leaves an answer in the conversation, as `Say.fails`."""
+    """True if a turn of a recording leaves an answer in the conversation, as `Say.fails`."""
     if "error" not in turn:
         return True
     calls = sum(isinstance(part, dict) and "tool" in part for part in turn.get("parts") or turn.get("calls") or ())

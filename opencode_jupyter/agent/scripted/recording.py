@@ -44,7 +44,7 @@ class Recorder:
     """Passes requests on to a model and records its answers in a file.
 
     The file is written before the first request and after every answer, so nothing is lost when the kernel dies. An
-    answer is never lost because of the file: if it cannot be written any more, the answer's last event says so
+    answer is never lost because of the file: if it cannot be written any more, the answer's last event reports it
     (``Finish.metadata["recording"]["error"]``), and the next answer tries again.
 
     Sessions that other agents open with the same recorder (the tool ``task``) go into the same file.
@@ -286,7 +286,7 @@ class _AnswerParts:
 
     @property
     def broken(self) -> bool:
-        """Whether the last part is incomplete."""
+        """True if the last part is incomplete."""
         return bool(self._parts) and list(self._parts)[-1] in self._open
 
     def add(self, event: Event) -> None:

@@ -41,7 +41,7 @@ _TOOL = re.compile(r"[^\s{}:,]+")
 
 
 def tuple_of(value: Any) -> Any:
-    """A list, or one value that stands for a list of it."""
+    """A list; a single value becomes a list."""
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
@@ -162,18 +162,18 @@ class PromptEntry(_Form):
     recorded: dict[str, Any] = {}
 
     @property
-    def says(self) -> list[Say]:
+    def answers(self) -> list[Say]:
         """Its turns, as they are after validation."""
-        says: list[Any] = self.turns
-        return says
+        answers: list[Any] = self.turns
+        return answers
 
     @property
     def is_conditional(self) -> bool:
-        """Whether it is meant for certain prompts only."""
+        """True if it is meant for certain prompts only."""
         return self.prompt is not None or self.match is not None or bool(self.number or self.agent)
 
     def fits(self, prompt: AnsweredPrompt, agent: str, plain: Callable[[str], str]) -> bool:
-        """Whether it is meant for a prompt."""
+        """True if it is meant for a prompt."""
         if self.prompt is not None:
             texts = {_normalized(plain(text)) for text in (*prompt.texts, prompt.whole)}
             if _normalized(plain(self.prompt)) not in texts:
@@ -262,13 +262,13 @@ class Chosen:
     """The turn that comes next.
 
     Attributes:
-        said: with its templates filled in.
+        turn: with its templates filled in.
         before: the turn before it in this prompt; None for the first.
         place: of the script's entry for the prompt.
         prompt_differs: in a recording: the prompt was another.
     """
 
-    said: Say
+    turn: Say
     before: Say | None = None
     place: str = ""
     prompt_differs: bool = False
@@ -340,7 +340,7 @@ class Script:
         self._add_places(self._form, (), document)
         for agent, body in self._form.agents.items():
             self._add_places(body, ("agents", agent), document)
-        calls = [call for entry in self._form.entries for turn in entry.says for call in turn.calls]
+        calls = [call for entry in self._form.entries for turn in entry.answers for call in turn.calls]
         agents = {call.arguments.get("subagent_type") for call in calls if isinstance(call.arguments, dict)}
         self._called_agents = agents - {None, *self._form.agents}
 
@@ -366,7 +366,7 @@ class Script:
                 raise script_error(self.name, problem)
 
     def answers(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> bool:
-        """Whether it has turns of its own for a request to title or summarise the conversation."""
+        """True if it has turns of its own for a request to title or summarise the conversation."""
         chosen = self.choose(conversation, plain) if conversation.agent in self._form.agents else None
         return chosen is not None and not chosen[1]
 
@@ -411,12 +411,12 @@ class Script:
             raise script_error(self.name, f"{no_entry}. There are:\n{entries}")
         entry, differs = chosen
         turn = next_turn(self.name, self._fill_turns(entry, conversation), prompt, failures)
-        place = entry.says[0].place if entry.says else ""
+        place = entry.answers[0].place if entry.answers else ""
         return replace(turn, place=place, prompt_differs=differs)
 
     def _fill_turns(self, entry: PromptEntry, conversation: ScriptConversation) -> Generator[Say, list[CallResult]]:
         values, results = template_values(conversation), list[CallResult]()
-        for turn in entry.says:
+        for turn in entry.answers:
             try:
                 filled = fill_say(turn, values | result_values(results))
             except ValueError as error:

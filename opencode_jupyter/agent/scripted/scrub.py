@@ -1,4 +1,4 @@
-"""Takes out of a text what must not be handed on: secrets, and where on which machine and for whom it was made."""
+"""Removes secrets, folders and the user's name from texts that are shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...core.secrets import configured, is_secret_name
 SHORTEST = 8
 """Characters below which a variable's value is taken for no secret: it would be found in every other word."""
 DIRECTORY, HOME, USER = "{{directory}}", "{{home}}", "{{user}}"
-"""What stands for the session's folder, the home folder and the user's name; templates fill them in again."""
+"""Placeholders of the session's folder, the home folder and the user's name; templates fill them in again."""
 _COMMON_USERS = frozenset(
     "root user admin ubuntu debian jovyan jupyter nobody guest test runner vscode docker python data".split()
 )
@@ -146,15 +146,15 @@ class Scrubber:
         self._user = re.compile(rf"(?<![\w-]){re.escape(self.user)}(?![\w-])") if named else None
 
     def text(self, text: str) -> str:
-        """A text that is only read: what came back, a prompt."""
+        """A text that is only read: a result, a prompt."""
         return self._replace_folders(self._secrets.hide(text), "~", "~")
 
     def words(self, text: str) -> str:
-        """A text that will be said again: what is a template in it is not meant as one."""
+        """A text that a script repeats: its braces are no templates."""
         return self._replace_folders(escape(self._secrets.hide(text)), "~", "~")
 
     def arguments(self, text: str) -> str:
-        """A call's arguments, which will be used again: folders are those of whoever replays it."""
+        """A call's arguments, which a script repeats: folders become those of the replay."""
         return self._replace_folders(escape(self._secrets.hide(text)), HOME, USER)
 
     def _replace_folders(self, text: str, home: str, user: str) -> str:
@@ -166,7 +166,7 @@ class Scrubber:
 
 
 def secrets_of(config: Any) -> Iterator[str]:
-    """The texts of a configuration whose key says that they are secrets, and all that stand in headers."""
+    """The secrets of a configuration: texts under a secret's key, and all headers."""
     return (value for _, value in configured(config))
 
 
@@ -181,7 +181,7 @@ def home_folder() -> str:
 
 
 def user_name() -> str:
-    """This user's name; "" if it can't be told."""
+    """This user's name; "" if it is unknown."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

@@ -14,15 +14,15 @@ from .shadow import Shadow, TreeEntries, TreeEntry
 
 
 def write_entries(shadow: Shadow, entries: TreeEntries) -> list[str]:
-    """Make each path (relative to the worktree) what `entries` says; what is so already is not touched.
+    """Make each path (relative to the worktree) what `entries` has for it; unchanged files are not touched.
 
-    Bytes are written as they were recorded; a file that is there keeps its permissions but for the execute bits.
+    Bytes are written as they were recorded; an existing file keeps its permissions but for the execute bits.
 
     Returns:
         The paths that were changed.
 
     Raises:
-        ToolError: a file can't be changed; the message says why, and what holds now.
+        ToolError: a file can't be changed; the message has the reason and the outcome.
         GitError: a content is not kept any more; nothing is changed.
     """
     contents = shadow.blobs(entry.blob for entry in entries.values() if entry is not None)
@@ -77,7 +77,7 @@ def _write(full: Path, entry: TreeEntry | None, contents: Mapping[str, bytes]) -
 
 
 def _refuse_links(worktree: Path, additions: list[Write], removals: set[Path]) -> None:
-    """Refuse to write through a link that stands where a folder was.
+    """Refuse to write through a link in the place of a folder.
 
     Raises:
         ToolError: nothing is changed.
@@ -94,7 +94,7 @@ def _refuse_links(worktree: Path, additions: list[Write], removals: set[Path]) -
 
 
 def _is_in_the_way(path: Path, removals: list[Write]) -> bool:
-    """Whether a file can only come once others have gone: those in a folder of its name, or one named as its folder."""
+    """True if other files have to go first: those in a folder of its name, or one named as its folder."""
     if path.is_dir() and not path.is_symlink():
         return True
     removed = {write.path for write in removals}
@@ -114,7 +114,7 @@ def _remove_empty_folders(worktree: Path, removals: list[Write]) -> None:
 
 
 def _set_executable(path: Path, executable: bool) -> bool:
-    """Set or clear a file's execute bits; whoever may read may then execute."""
+    """Set or clear a file's execute bits; who can read can then execute."""
     with contextlib.suppress(OSError):
         mode = stat.S_IMODE(path.lstat().st_mode)
         if bool(mode & stat.S_IXUSR) != executable:

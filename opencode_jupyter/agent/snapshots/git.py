@@ -19,7 +19,7 @@ PAUSE = 0.01
 
 
 class GitError(Exception):
-    """git could not do it; the text is what it said."""
+    """git failed; the text is its message."""
 
 
 class TooSlowError(GitError):
@@ -125,7 +125,7 @@ def environment(folder: Path | None, worktree: Path) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"}
     if folder is not None:
-        # HOME, since GIT_CONFIG_GLOBAL is heard only by git 2.32 and later.
+        # HOME, since only git 2.32 and later read GIT_CONFIG_GLOBAL.
         env |= {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
         env |= {"GIT_DIR": str(folder), "GIT_WORK_TREE": str(worktree), "GIT_CEILING_DIRECTORIES": ""}
     return env

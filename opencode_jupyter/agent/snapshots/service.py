@@ -1,4 +1,4 @@
-"""The snapshots of a workspace, for the loop: nothing here may be an error there."""
+"""The snapshots of a workspace, for the loop; a failure here never ends a run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Snapshots:
         """Record the files as they are now.
 
         Returns:
-            The hash of their tree; None if that can't be done here (said once in the log).
+            The hash of their tree; None if that can't be done here (logged once).
         """
         tree = await self._run_or_default(Shadow.track, None)
         if tree is not None:
@@ -89,7 +89,7 @@ class Snapshots:
         """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
 
         Raises:
-            ToolError: it can't be done; the message says why.
+            ToolError: it can't be done; the message has the reason.
         """
         return await self._run_or_raise(work)
 

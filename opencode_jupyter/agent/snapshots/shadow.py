@@ -34,7 +34,7 @@ SLOW = 0.15
 MANY = 200
 """Paths up to which git is asked for each one."""
 READY = "opencode-jupyter-1"
-"""The file that says a shadow is set up, in this form."""
+"""The file that marks a shadow as set up, in this version."""
 CLEANED = "opencode-jupyter-cleaned"
 
 _SETTINGS = {
@@ -52,7 +52,7 @@ _SETTINGS = {
 }
 _ATTRIBUTES = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
 _NEVER = ("__pycache__/", ".ipynb_checkpoints/", "node_modules/", ".venv/")
-"""Left out unless the project's repository tracks what is in them or its ``.gitignore`` says otherwise."""
+"""Left out unless the project's repository tracks what is in them or its ``.gitignore`` includes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TreeEntry:
 
 
 TreeEntries = dict[str, TreeEntry | None]
-"""Paths relative to the worktree, and what is there; None: nothing."""
+"""Paths relative to the worktree, each with its file; None for no file."""
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ class Shadow:
 
     @contextmanager
     def held(self, git: Git) -> Iterator[Shadow]:
-        """Be the only one at work here; `git` runs what is to be run.
+        """Work here alone, with `git` as the runner.
 
         Raises:
             GitError: somebody else is, for too long; or it can't be set up.
@@ -111,7 +111,7 @@ class Shadow:
             git.inherited = () if descriptor is None else (descriptor,)
             try:
                 if descriptor is not None:
-                    self._unlock()  # whoever made git's own lock is gone, or it would still hold ours
+                    self._unlock()  # the owner of git's lock has ended, or it would still hold ours
                 self._set_up()
                 yield self
             finally:
@@ -357,7 +357,7 @@ def project_id(worktree: Path) -> str:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the shadows of worktrees that are not there any more and were not used for a week."""
+    """Remove the shadows of worktrees that no longer exist and were not used for a week."""
     for shadow in folder.iterdir():
         with contextlib.suppress(OSError):
             worktree = os.fsdecode((shadow / READY).read_bytes())

@@ -44,7 +44,7 @@ def plan_file(workspace: ToolHost, session: Session) -> Path:
 
 
 def plan_path(workspace: ToolHost, session: Session) -> str:
-    """The plan's file as people and models are told of it."""
+    """The plan's file as people and models read it."""
     return workspace.relative(plan_file(workspace, session))
 
 

@@ -115,7 +115,7 @@ _ENDED = {
     "length": "Note: the agent's answer was cut: it had reached the most tokens it may have.",
     "refused": "Note: the provider held the agent's answer back.",
 }
-"""What the caller is told of an end that is not the usual one."""
+"""Notes for the caller about an unusual end."""
 
 
 def _resume_hint(child: Session) -> str:
@@ -182,7 +182,7 @@ def _disabled_tools(workspace: ToolHost, agent: Agent, caller: Agent | None) -> 
 
 
 def _model(workspace: ToolHost, agent: Agent, caller: Session) -> Any:
-    """The agent's own model, else that of whoever calls; None leaves it to the configuration."""
+    """The agent's own model, else the caller's; None leaves it to the configuration."""
     if agent.model is not None:
         return _name(agent.model)
     if caller.run is not None:
@@ -227,7 +227,7 @@ class _Report:
         call.on_update = updated
 
     def publish(self) -> None:
-        """Put how it stands into the part."""
+        """Put the progress into the part."""
         self._ctx.metadata(self._title, self.metadata())
 
     def metadata(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _row(part: ToolPart) -> dict[str, Any]:
     return {"id": part.id, "tool": part.tool, "state": state}
 
 
-# ---------------------------------------------------------------------- what a model is told
+# ---------------------------------------------------------------------- the tool's description
 
 
 async def init(ctx: InitContext) -> Definition:
