@@ -90,8 +90,8 @@ def code_of(request: PermissionRequest) -> str:
     """What a person is to trust, as text: the tools that it gives, then the command and the code in full."""
     metadata = request.metadata
     ids, command, content = (metadata.get(name) for name in ("ids", "command", "content"))
-    given = f", gives {', '.join(map(str, ids))}" if isinstance(ids, (list, tuple)) and ids else ""
-    lines = [f"{metadata.get('kind') or 'code'}{given}"]
+    gives = f", gives {', '.join(map(str, ids))}" if isinstance(ids, (list, tuple)) and ids else ""
+    lines = [f"{metadata.get('kind') or 'code'}{gives}"]
     if command:
         lines.append(command if isinstance(command, str) else " ".join(map(str, command)))
     if isinstance(content, str) and content:

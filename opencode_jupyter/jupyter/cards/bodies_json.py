@@ -50,7 +50,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     """
     shown: dict[str, Any] = {}
     if part.answered:
-        shown["answered"] = [answered_json(one) for one in part.answered]
+        shown["answered"] = [answered_json(answered) for answered in part.answered]
     body = card_of(part.tool).body
     if body == "tasks":
         tasks = task_list(part, metadata)
@@ -103,13 +103,13 @@ def answered_json(answered: Answered) -> dict[str, Any]:
 
 def task_list(part: ToolPart, metadata: dict[str, Any]) -> list[dict[str, str]] | None:
     """The tasks of todowrite or todoread: as stored, or before that as given."""
-    given = metadata.get("todos")
-    if given is None and isinstance(part.state.input, dict):
-        given = part.state.input.get("todos")
-    if not isinstance(given, list):
+    todos = metadata.get("todos")
+    if todos is None and isinstance(part.state.input, dict):
+        todos = part.state.input.get("todos")
+    if not isinstance(todos, list):
         return None
     tasks = []
-    for task in given[:TASKS]:
+    for task in todos[:TASKS]:
         if isinstance(task, dict):
             status = str(task.get("status") or "")
             tasks.append(
@@ -132,15 +132,15 @@ def notebook_cells(state: Completed, metadata: dict[str, Any]) -> dict[str, Any]
     if metadata.get("truncated"):
         end = next((i - 1 for i in range(end - 1, 0, -1) if _TRUNCATED.fullmatch(lines[i])), end)
     cells = []
-    for one in layout:
-        if not isinstance(one, dict) or one["line"] >= end:
+    for cell_layout in layout:
+        if not isinstance(cell_layout, dict) or cell_layout["line"] >= end:
             break
-        source = min(one["source"], end - one["line"])
-        output = max(0, min(one["output"], end - one["line"] - source - 1))
-        cells.append({**one, "source": source, "output": output})
+        source = min(cell_layout["source"], end - cell_layout["line"])
+        output = max(0, min(cell_layout["output"], end - cell_layout["line"] - source - 1))
+        cells.append({**cell_layout, "source": source, "output": output})
     total, language = metadata.pop("total", len(cells)), metadata.pop("language", "")
-    for said in ("preview", "cells", "more", "open"):
-        metadata.pop(said, None)
+    for name in ("preview", "cells", "more", "open"):
+        metadata.pop(name, None)
     notes = [str(note) for note in metadata.pop("notes", None) or ()]
     return {"cells": cells, "total": total, "language": language, "notes": notes}
 
@@ -197,15 +197,15 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
     }
 
 
-def value_tables(given: Any) -> list[dict[str, Any]]:
+def value_tables(tables_json: Any) -> list[dict[str, Any]]:
     """The tables of a value that a tool returned (`core.result_values`), as far as they have the form of one."""
     tables = []
-    if not isinstance(given, list) or not given:
+    if not isinstance(tables_json, list) or not tables_json:
         return []
     from ...core.result_values import FIELD_CHARS  # here: most results are text
     from ...core.value_tables import COLUMNS as VALUE_COLUMNS
 
-    for table in given[:VALUES]:
+    for table in tables_json[:VALUES]:
         if not isinstance(table, dict) or not all(isinstance(table.get(key), list) for key in ("columns", "rows")):
             continue
         columns = [str(name) for name in table["columns"][: 2 * VALUE_COLUMNS]]

@@ -101,14 +101,14 @@ def _spill(spill: dict[str, Any]) -> str:
 def _foot(part: dict[str, Any]) -> str:
     state = part["state"]
     words = escape(" · ".join(decision_words(part)))
-    given = state.get("input") or {}
-    shown = json.dumps(given, indent=2, ensure_ascii=False) if given else str(state.get("raw") or "")
-    floating = "float:right;max-width:70%;" if shown else ""
+    arguments = state.get("input") or {}
+    text = json.dumps(arguments, indent=2, ensure_ascii=False) if arguments else str(state.get("raw") or "")
+    floating = "float:right;max-width:70%;" if text else ""
     quiet = f"{floating}font-size:11px;padding:2px 10px;text-align:right"
     foot = f'<div {DIM};{quiet}">{words}</div>' if words else ""
-    if shown:
-        given_text = pre(escape(visible(cut(shown, INPUT_CHARS))))
-        foot += f'<details>{summary("input")}<div style="clear:both">{given_text}</div></details>'
+    if text:
+        arguments_text = pre(escape(visible(cut(text, INPUT_CHARS))))
+        foot += f'<details>{summary("input")}<div style="clear:both">{arguments_text}</div></details>'
     each = pattern_words(part)
     if each:
         foot += (
@@ -120,13 +120,13 @@ def _foot(part: dict[str, Any]) -> str:
 def bodies(part: dict[str, Any]) -> list[str]:
     """The blocks of one card, in order."""
     ui = part["ui"]
-    blocks = [_answered(one) for one in ui.get("answered") or []]
+    blocks = [_answered(item) for item in ui.get("answered") or []]
     if ui.get("tasks") is not None:
         blocks.append(_tasks(ui["tasks"]))
-    blocks += [_file(one) for one in ui.get("diffs") or []]
+    blocks += [_file(item) for item in ui.get("diffs") or []]
     if ui.get("table"):
         blocks.append(_table(ui["table"]))
-    blocks += [_table(one) for one in ui.get("tables") or []]
+    blocks += [_table(item) for item in ui.get("tables") or []]
     if ui.get("cells"):
         blocks.append(_cells(ui["cells"], str(part["state"].get("output") or "").split("\n")))
     if ui.get("files"):
@@ -139,12 +139,12 @@ def bodies(part: dict[str, Any]) -> list[str]:
 def _answered(answered: dict[str, Any]) -> str:
     answers = answered.get("answers")
     rows = []
-    for index, one in enumerate(answered.get("questions") or []):
-        said = answers[index] if answers is not None and index < len(answers) else []
-        header = chip(one["header"]) + " " if one.get("header") else ""
-        shown = ", ".join(escape(visible(label)) for label in said)
+    for index, question in enumerate(answered.get("questions") or []):
+        labels = answers[index] if answers is not None and index < len(answers) else []
+        header = chip(question["header"]) + " " if question.get("header") else ""
+        shown = ", ".join(escape(visible(label)) for label in labels)
         answer = f"<b>{shown}</b>" if shown else dim("dismissed" if answers is None else "not answered")
-        rows.append(f'<div style="padding:1px 0">{header}{escape(visible(one["question"]))} → {answer}</div>')
+        rows.append(f'<div style="padding:1px 0">{header}{escape(visible(question["question"]))} → {answer}</div>')
     return padded("".join(rows))
 
 

@@ -116,7 +116,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
     if extras.asks is not None:
-        ui.update(_asked(extras.asks, state.input, wire["input"], extras.untouched))
+        ui.update(_pending_fields(extras.asks, state.input, wire["input"], extras.untouched))
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -176,25 +176,25 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     if note:
         shown["note"] = note
     if decision.rules:
-        wanted = [r for r in decision.rules if r.action == decision.action] or decision.rules
-        shown["rule"] = rule_json(wanted[0])
+        deciding = [r for r in decision.rules if r.action == decision.action] or decision.rules
+        shown["rule"] = rule_json(deciding[0])
     if len(decision.patterns) > 1 and len(decision.rules) == len(decision.patterns):
         shown["rules"] = [rule_json(rule) for rule in decision.rules]
     return shown
 
 
-def _asked(view: AskView, given: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
+def _pending_fields(view: AskView, arguments: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
     """What waits. The arguments may be changed where they are not too long; those that the card cuts go along whole."""
-    found: dict[str, Any] = view.to_json()
+    fields: dict[str, Any] = view.to_json()
     if untouched:
-        found["untouched"] = True
-    ask = found.get("ask")
+        fields["untouched"] = True
+    ask = fields.get("ask")
     if ask is not None and ask["permission"] not in NOT_OF_ARGUMENTS:
-        if shown == given:
+        if shown == arguments:
             ask["editable"] = True
-        elif len(encode(given)) <= EDITABLE_CHARS:
-            ask.update(editable=True, input=given)
-    return found
+        elif len(encode(arguments)) <= EDITABLE_CHARS:
+            ask.update(editable=True, input=arguments)
+    return fields
 
 
 def card_tree(
@@ -344,26 +344,26 @@ def opens_of(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any
         diff: the change it made, if it made one.
         directory: the session's folder, which relative paths count from.
     """
-    given = part.state.input
+    arguments = part.state.input
     if (
         card_of(part.tool).path != "file"
         or directory is None
         or not isinstance(part.state, Completed)
-        or not isinstance(given, dict)
+        or not isinstance(arguments, dict)
     ):
         return None
-    path = next((given[k] for k in ("filePath", "file_path", "path") if isinstance(given.get(k), str)), "")
+    path = next((arguments[k] for k in ("filePath", "file_path", "path") if isinstance(arguments.get(k), str)), "")
     if not path or "\0" in path:
         return None
     opens: dict[str, Any] = {"path": os.path.normpath(os.path.join(directory, os.path.expanduser(path)))}
-    line = _changed_line(diff) if isinstance(diff, str) and diff else _given_line(given)
+    line = _changed_line(diff) if isinstance(diff, str) and diff else _argument_line(arguments)
     if line is not None:
         opens["line"] = line
     return opens
 
 
-def _given_line(given: dict[str, Any]) -> int | None:
-    line = next((given[k] for k in ("offset", "line") if isinstance(given.get(k), int)), None)
+def _argument_line(arguments: dict[str, Any]) -> int | None:
+    line = next((arguments[k] for k in ("offset", "line") if isinstance(arguments.get(k), int)), None)
     return line if line is not None and line > 0 else None
 
 

@@ -79,21 +79,21 @@ def live_text(part: dict[str, Any]) -> str:
     _, word, tone = state_words(part)
     head = _clip(f"{visible_line(part['tool'])} {visible_line(part['ui'].get('label') or '')}".strip())
     if tone == "ask":
-        return f"{head}: {_clip(f'{word}: ' + visible_line('; '.join(_wanted(part))))}"
+        return f"{head}: {_clip(f'{word}: ' + visible_line('; '.join(_requests(part))))}"
     return f"{head}: {word}"
 
 
-def _wanted(part: dict[str, Any]) -> list[str]:
+def _requests(part: dict[str, Any]) -> list[str]:
     """What a call and those inside it wait for."""
-    ui, wanted = part["ui"], []
+    ui, requests = part["ui"], []
     ask, question = ui.get("ask"), ui.get("question")
     if ask:
-        wanted.append(f"{ask['permission']} {', '.join(ask.get('patterns') or [])}".strip())
+        requests.append(f"{ask['permission']} {', '.join(ask.get('patterns') or [])}".strip())
     if question:
-        wanted += [str(one.get("question", "")) for one in question.get("questions") or []]
+        requests += [str(item.get("question", "")) for item in question.get("questions") or []]
     for child in ui.get("children") or []:
-        wanted += _wanted(child)
-    return wanted
+        requests += _requests(child)
+    return requests
 
 
 # ---------------------------------------------------------------------- text/plain
@@ -156,17 +156,19 @@ def _bodies(part: dict[str, Any]) -> list[str]:
         shown.insert(0, _table(table))
     if ui.get("tasks") is not None:
         shown.insert(0, "\n".join(map(_task, ui["tasks"])) or "no tasks")
-    shown = [*(_answered(one) for one in ui.get("answered") or []), *shown]
+    shown = [*(_answered(item) for item in ui.get("answered") or []), *shown]
     return [text for text in shown if text.strip("\n")]
 
 
 def _diffs(ui: dict[str, Any]) -> list[str]:
     shown = [_diff_lines(ui["diff"])] if ui.get("diff") else []
-    for one in ui.get("diffs") or []:
-        counts = [f"{sign}{one[name]}" for name, sign in (("additions", "+"), ("deletions", "-")) if one.get(name)]
-        moved = f" (moved from {visible_line(one['from'])})" if one.get("from") else ""
-        head = f"{visible_line(one.get('path') or '')}{moved} {' '.join(counts)}".rstrip()
-        shown.append("\n".join(filter(None, [head, _diff_lines(one.get("diff") or "")])))
+    for change in ui.get("diffs") or []:
+        counts = [
+            f"{sign}{change[name]}" for name, sign in (("additions", "+"), ("deletions", "-")) if change.get(name)
+        ]
+        moved = f" (moved from {visible_line(change['from'])})" if change.get("from") else ""
+        head = f"{visible_line(change.get('path') or '')}{moved} {' '.join(counts)}".rstrip()
+        shown.append("\n".join(filter(None, [head, _diff_lines(change.get("diff") or "")])))
     return shown
 
 
@@ -176,11 +178,11 @@ def _diff_lines(diff: str) -> str:
 
 def _answered(answered: dict[str, Any]) -> str:
     answers, lines = answered.get("answers"), []
-    for index, one in enumerate(answered.get("questions") or []):
-        said = answers[index] if answers is not None and index < len(answers) else []
-        words = ", ".join(said) or ("dismissed" if answers is None else "not answered")
-        header = f"{one['header']}: " if one.get("header") else ""
-        lines.append(f"{header}{one['question']} → {words}")
+    for index, question in enumerate(answered.get("questions") or []):
+        labels = answers[index] if answers is not None and index < len(answers) else []
+        words = ", ".join(labels) or ("dismissed" if answers is None else "not answered")
+        header = f"{question['header']}: " if question.get("header") else ""
+        lines.append(f"{header}{question['question']} → {words}")
     return "\n".join(lines)
 
 

@@ -93,15 +93,15 @@ class SettledCards:
     def _size(self) -> int:
         return sum(len(str(data.get("text/html", ""))) for data, _ in self._cards.values())
 
-    def on_message(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def on_message(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a page: ``cards`` (MIME bundles by call id) of those that are kept, and their ``metadata``.
 
         On the control thread.
         """
-        wanted = asked.get("callIDs")
-        names = [name for name in wanted if isinstance(name, str)] if isinstance(wanted, list) else []
-        kept = {name: self._cards[name] for name in names if name in self._cards}
+        call_ids = request.get("callIDs")
+        names = [name for name in call_ids if isinstance(name, str)] if isinstance(call_ids, list) else []
+        cards = {name: self._cards[name] for name in names if name in self._cards}
         return {
-            "cards": {name: data for name, (data, _) in kept.items()},
-            "metadata": {name: metadata for name, (_, metadata) in kept.items()},
+            "cards": {name: data for name, (data, _) in cards.items()},
+            "metadata": {name: metadata for name, (_, metadata) in cards.items()},
         }

@@ -52,40 +52,40 @@ def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = 
             the title name it; one outside it its absolute path.
     """
     state = part.state
-    given = state.input if isinstance(state.input, dict) else {}
+    arguments = state.input if isinstance(state.input, dict) else {}
     if base is not None:
-        given = _with_project_paths(part.tool, given, directory or base, base)
+        arguments = _with_project_paths(part.tool, arguments, directory or base, base)
     card = card_of(part.tool)
-    if card.label is not None and (label := card.label(given, part)):
+    if card.label is not None and (label := card.label(arguments, part)):
         return first_line(label)
     if isinstance(state, (Completed, Running)) and state.title:
         title = str(state.title)
         if base is not None and card.path and title.startswith("../"):  # OpenCode's for a file outside
             title = os.path.normpath(base / title)
         return telling_line(title)
-    for value in (*(given.get(name) for name in TELLING), *given.values()):
+    for value in (*(arguments.get(name) for name in TELLING), *arguments.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
             return telling_line(str(value))
-    return _held(given)
+    return _counts(arguments)
 
 
-def _with_project_paths(tool: str, given: dict[str, Any], directory: Path, base: Path) -> dict[str, Any]:
+def _with_project_paths(tool: str, arguments: dict[str, Any], directory: Path, base: Path) -> dict[str, Any]:
     """Arguments with the files in the project named from its folder."""
-    found = dict(given)
+    named = dict(arguments)
     names_files = bool(card_of(tool).path)
     for name in PATH_ARGUMENTS:
-        path = given.get(name)
+        path = arguments.get(name)
         if not isinstance(path, str) or not path or "\0" in path:
             continue
         absolute = os.path.normpath(directory / os.path.expanduser(path))
         if absolute == str(base) or absolute.startswith(str(base).rstrip(os.sep) + os.sep):
             if names_files or os.path.isabs(path):
-                found[name] = os.path.relpath(absolute, base)
+                named[name] = os.path.relpath(absolute, base)
         elif names_files:
-            found[name] = absolute
-    if isinstance(given.get("patchText"), str):
-        found["patchText"] = paths_below(base, given["patchText"])
-    return found
+            named[name] = absolute
+    if isinstance(arguments.get("patchText"), str):
+        named["patchText"] = paths_below(base, arguments["patchText"])
+    return named
 
 
 def paths_below(base: Path | None, text: str) -> str:
@@ -109,18 +109,20 @@ def label_of_wire(wire: dict[str, Any], directory: Path | None = None, base: Pat
         return label_of(part, directory, base)  # type: ignore[arg-type]  # only tool parts are asked for
     except (KeyError, TypeError, ValueError, AttributeError):
         state = wire.get("state")
-        given = state.get("input") if isinstance(state, dict) else None
-        return label_for(str(wire.get("tool")), given if isinstance(given, dict) else {}, directory, base)
+        arguments = state.get("input") if isinstance(state, dict) else None
+        return label_for(str(wire.get("tool")), arguments if isinstance(arguments, dict) else {}, directory, base)
 
 
-def label_for(tool: str, given: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
+def label_for(tool: str, arguments: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
     """The label of a call of which no more is known than its arguments. See `label_of`."""
-    return label_of(ToolPart("", "", "", "", tool, Pending(given)), directory, base)
+    return label_of(ToolPart("", "", "", "", tool, Pending(arguments)), directory, base)
 
 
-def _held(given: dict[str, Any]) -> str:
+def _counts(arguments: dict[str, Any]) -> str:
     """Arguments that are no text, by name and how many things each holds: ``rows (3), options (2)``."""
-    counts = ((name, f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in given.items())
+    counts = (
+        (name, f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in arguments.items()
+    )
     return ", ".join(name + count for name, count in counts)[:CHARS]
 
 

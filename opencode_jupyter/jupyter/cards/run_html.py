@@ -71,11 +71,11 @@ def _call(part: dict[str, Any]) -> str:
     """A call as a line that opens; open at once where something went wrong."""
     mark, word, tone = state_words(part)
     label = escape(visible_line(part["ui"].get("label") or part["state"].get("title") or ""))
-    said = "" if tone == "ok" else f" {escape(word)}"
+    state = "" if tone == "ok" else f" {escape(word)}"
     opened = " open" if tone in ("err", "ask") or mark == DENIED else ""
     head = (
         f'<summary style="padding:2px 10px;cursor:pointer;font-size:12px">'
-        f'<b><span style="color:{TONES[tone]}">{mark}</span>{said}</b> <b class="oc-s-mono" style="{MONO}">'
+        f'<b><span style="color:{TONES[tone]}">{mark}</span>{state}</b> <b class="oc-s-mono" style="{MONO}">'
         f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
         f'<small {DIM};float:right;font-size:11px">{escape(time_words(part))}</small></summary>'
     )

@@ -214,7 +214,7 @@ class RunItems:
 
     def asked(self, *asks: Asks) -> None:
         """What waits for a person was the first and is the last; their cards change."""
-        for call_id in {call_id for one in asks for call_id in one}:
+        for call_id in {call_id for by_call in asks for call_id in by_call}:
             item = self._by_id.get(call_id)
             if item is not None:
                 self._note(item)
@@ -247,7 +247,7 @@ class RunItems:
                 items.append([index, item_json(item, asks, live=True)])
                 item.length = length16(items[-1][1].get("text", ""))
             item.growth = []
-        return {name: found for name, found in (("items", items), ("deltas", deltas), ("tails", tails)) if found}
+        return {name: value for name, value in (("items", items), ("deltas", deltas), ("tails", tails)) if value}
 
     def _is_new(self, item: Item, asks: Asks) -> bool:
         """Whether a call differs from what was sent of it; notes what is sent now."""

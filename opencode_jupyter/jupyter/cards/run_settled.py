@@ -132,13 +132,13 @@ def _foot(run: dict[str, Any]) -> list[str]:
 
 def _squeezed(lines: list[str]) -> list[str]:
     """Without blank lines at the ends or beside each other."""
-    kept: list[str] = []
+    squeezed: list[str] = []
     for line in lines:
-        if line.strip() or (kept and kept[-1].strip()):
-            kept.append(line)
-    while kept and not kept[-1].strip():
-        kept.pop()
-    return kept
+        if line.strip() or (squeezed and squeezed[-1].strip()):
+            squeezed.append(line)
+    while squeezed and not squeezed[-1].strip():
+        squeezed.pop()
+    return squeezed
 
 
 def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:

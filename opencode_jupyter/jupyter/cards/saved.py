@@ -91,16 +91,16 @@ def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]
     return saved
 
 
-def _texts(given: dict[str, Any], caps: dict[str, int]) -> dict[str, Any]:
+def _texts(fields: dict[str, Any], caps: dict[str, int]) -> dict[str, Any]:
     """The values of `given` as plain JSON, its long texts cut to `caps`."""
-    return {key: plain_json(value, caps.get(key, METADATA_CHARS)) for key, value in given.items()}
+    return {key: plain_json(value, caps.get(key, METADATA_CHARS)) for key, value in fields.items()}
 
 
-def _attachment(given: dict[str, Any]) -> dict[str, Any]:
-    url = str(given.get("url", ""))
-    kept = plain_json({key: value for key, value in given.items() if key != "url"}, METADATA_CHARS)
+def _attachment(attachment: dict[str, Any]) -> dict[str, Any]:
+    url = str(attachment.get("url", ""))
+    saved = plain_json({key: value for key, value in attachment.items() if key != "url"}, METADATA_CHARS)
     # a file that is no picture is named, not carried along
-    return {**kept, "url": _LONE.sub(escape, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
+    return {**saved, "url": _LONE.sub(escape, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
 
 
 def cut(text: str, most: int) -> str:
@@ -126,11 +126,11 @@ def plain_json(value: Any, most: int, depth: int = DEPTH, entries: int = ENTRIES
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth and isinstance(value, dict):
-        deeper, kept = depth - 1, {}
+        deeper, mapping = depth - 1, {}
         for key, item in islice(value.items(), entries):
             name = key if isinstance(key, str) and key.isascii() else _LONE.sub(escape, str(key))
-            kept[name] = plain_json(item, most, deeper, entries)
-        return kept if len(value) <= entries else {**kept, "…": f"{len(value) - entries:,} more"}
+            mapping[name] = plain_json(item, most, deeper, entries)
+        return mapping if len(value) <= entries else {**mapping, "…": f"{len(value) - entries:,} more"}
     if depth and isinstance(value, (list, tuple)):
         items = [plain_json(item, most, depth - 1, entries) for item in value[:entries]]
         return items if len(value) <= entries else [*items, f"… {len(value) - entries:,} more"]
@@ -155,10 +155,10 @@ def split_run(run: Half) -> tuple[Half, Half]:
     items, rest = [], []
     for item in run["items"]:
         ids = {name: item[name] for name in ("id", "parent") if name in item}
-        kept = {**item, **{name: numbers.get(id, "") for name, id in ids.items()}}
+        stable_item = {**item, **{name: numbers.get(id, "") for name, id in ids.items()}}
         if "part" in item:
-            kept["part"], ids["part"] = _split_part(item["part"])
-        items.append(kept)
+            stable_item["part"], ids["part"] = _split_part(item["part"])
+        items.append(stable_item)
         rest.append(ids)
     return _with_aliases({**stable, "items": items}, {**volatile, "items": rest})
 
@@ -192,8 +192,8 @@ def _split_part(part: Half) -> tuple[Half, Half]:
 
 
 def _without(value: Half, names: tuple[str, ...]) -> tuple[Half, Half]:
-    kept = {name: item for name, item in value.items() if name not in names}
-    return kept, {name: value[name] for name in names if name in value}
+    rest = {name: item for name, item in value.items() if name not in names}
+    return rest, {name: value[name] for name in names if name in value}
 
 
 def _with_aliases(stable: Half, volatile: Half) -> tuple[Half, Half]:

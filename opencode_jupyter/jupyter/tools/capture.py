@@ -150,9 +150,9 @@ class Capture:
         if rendering is not None:
             self._show_rendering(rendering)
             return
-        found = pictures_of(data, len(self.attachments))
-        self.attachments += found.pictures
-        text = "\n".join(filter(None, [words_of(data, bool(found.pictures)), *found.notes]))
+        bundle = pictures_of(data, len(self.attachments))
+        self.attachments += bundle.pictures
+        text = "\n".join(filter(None, [words_of(data, bool(bundle.pictures)), *bundle.notes]))
         if text:
             self.write_line(text)
 
@@ -273,11 +273,11 @@ class Capture:
     def _thread_failed(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A thread's exception is told when its own context, and with it whose output this is, has been left."""
 
-        def told(args: Any) -> None:
+        def report(args: Any) -> None:
             context = self._threads.get(args.thread) if args.thread is not None else None
             original(args) if context is None else context.run(original, args)
 
-        return told
+        return report
 
     def _start_thread(self, original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         @functools.wraps(original)
@@ -292,8 +292,8 @@ class Capture:
 
 def current() -> Capture | None:
     """The run that this context belongs to, if it is not over."""
-    found = CAPTURE.get()
-    return found if found is not None and not found.closed else None
+    capture = CAPTURE.get()
+    return capture if capture is not None and not capture.closed else None
 
 
 def _no_input(*_: Any, **__: Any) -> str:
@@ -404,7 +404,7 @@ def pictures_of(data: dict[str, Any], before: int) -> BundlePictures:
         data: MIME type -> content; pictures as bytes or base64 text.
         before: pictures that the run has attached already.
     """
-    found = BundlePictures()
+    result = BundlePictures()
     for mime, end in MIMES.items():
         if mime not in data:
             continue
@@ -412,13 +412,13 @@ def pictures_of(data: dict[str, Any], before: int) -> BundlePictures:
         if content is None:
             continue
         if before >= MAX_PICTURES:
-            found.notes.append(f"[a picture omitted: {MAX_PICTURES} are attached already]")
+            result.notes.append(f"[a picture omitted: {MAX_PICTURES} are attached already]")
         elif len(content) > LARGEST:
-            found.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]")
+            result.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]")
         else:
-            found.pictures.append(Attachment.from_bytes(content, mime, f"figure-{before + 1}.{end}"))
+            result.pictures.append(Attachment.from_bytes(content, mime, f"figure-{before + 1}.{end}"))
         break
-    return found
+    return result
 
 
 def words_of(data: dict[str, Any], pictured: bool = False) -> str:

@@ -53,7 +53,7 @@ def inspect_tool(notebook: Notebook) -> Tool:
         await ctx.ask("inspect", [name or "*"], ["*"], {"name": name})
         ctx.proceed()
         # On the main thread: what no cell changes meanwhile is described as it is.
-        work = (lambda: _one(shell, name, args.rows)) if name else (lambda: _all(shell))
+        work = (lambda: _describe_variable(shell, name, args.rows)) if name else (lambda: _list_variables(shell))
         future = notebook.engine.on_main(ctx.call_id, work)
         try:
             result: ToolResult = await asyncio.wrap_future(future)
@@ -71,29 +71,29 @@ def inspect_tool(notebook: Notebook) -> Tool:
 def variables(shell: Any) -> list[str]:
     """The names of the user's variables, sorted: those that they made, not IPython's."""
     hidden = shell.user_ns_hidden
-    found = []
+    names = []
     for name, value in list(shell.user_ns.items()):
         if type(name) is not str or name.startswith("_") or (name in hidden and hidden[name] is value):
             continue
         if name not in ("In", "Out", "exit", "quit", "get_ipython"):
-            found.append(name)
-    return sorted(found)
+            names.append(name)
+    return sorted(names)
 
 
-def _one(shell: Any, path: str, rows: int) -> ToolResult:
+def _describe_variable(shell: Any, path: str, rows: int) -> ToolResult:
     value = resolve(path, shell.user_ns)
     last = path.rpartition(".")[2].rpartition("[")[2].strip("]'\" ")
-    found = describe(value, name=last, rows=rows)
-    size = f" ({found.size})" if found.size else ""
-    metadata: dict[str, Any] = {"type": found.type, "size": found.size}
-    lines = [f"{path}: {found.type}{size}", *found.lines]
-    if found.table is not None:
-        metadata |= {TABLES: [found.table], PRINTED: "\n".join(lines[: found.printed + 1])}
+    description = describe(value, name=last, rows=rows)
+    size = f" ({description.size})" if description.size else ""
+    metadata: dict[str, Any] = {"type": description.type, "size": description.size}
+    lines = [f"{path}: {description.type}{size}", *description.lines]
+    if description.table is not None:
+        metadata |= {TABLES: [description.table], PRINTED: "\n".join(lines[: description.printed + 1])}
     return ToolResult(
-        f"{path}: {found.type}",
+        f"{path}: {description.type}",
         "\n".join(lines),
         metadata,
-        records=found.records or None,
+        records=description.records or None,
     )
 
 
@@ -105,7 +105,7 @@ def _row(name: str, value: Any) -> dict[str, Any]:
         return {"type": kind, "size": "", "value": f"(can't be described: {type(error).__name__})"}
 
 
-def _all(shell: Any) -> ToolResult:
+def _list_variables(shell: Any) -> ToolResult:
     names = variables(shell)
     records = [{"name": name, **_row(name, shell.user_ns.get(name))} for name in names[:LISTED]]
     rows = [["name", "type", "size", "value"], *([*map(str, record.values())] for record in records)]

@@ -64,7 +64,7 @@ class LiveOutput:
         whole = self.finish()
         pictures = self._capture.attachments
         output = "\n".join(filter(None, [whole.text.removesuffix("\n"), note]))
-        metadata = {**self._more, "output": output[-PREVIEW:], **self.kept(whole)}
+        metadata = {**self._more, "output": output[-PREVIEW:], **self.cut_metadata(whole)}
         if pictures:
             metadata["pictures"] = len(pictures)
         if self._capture.tables:
@@ -73,8 +73,8 @@ class LiveOutput:
             metadata[PRINTED] = _without(output, self._capture.described)
         return ToolResult(title, output or "(no output)", metadata, list(pictures), value=value)
 
-    def kept(self, whole: Spilled) -> dict[str, Any]:
-        """What is said of a cut output."""
+    def cut_metadata(self, whole: Spilled) -> dict[str, Any]:
+        """Metadata about a cut output."""
         metadata: dict[str, Any] = {"truncated": whole.truncated}
         if whole.truncated:
             metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
@@ -113,16 +113,16 @@ class LiveOutput:
 
 def _without(output: str, texts: list[str]) -> str:
     """`output` without these blocks of lines, which stand in it in this order."""
-    kept, rest = "", f"\n{output}\n"
+    before_texts, rest = "", f"\n{output}\n"
     for text in texts:
-        before, found, after = rest.partition(f"\n{text}\n")
-        if found:
-            kept, rest = kept + before, f"\n{after}"
-    return (kept + rest).strip("\n")
+        before, match, after = rest.partition(f"\n{text}\n")
+        if match:
+            before_texts, rest = before_texts + before, f"\n{after}"
+    return (before_texts + rest).strip("\n")
 
 
 def _last_state(line: str, *, more: bool = False) -> str:
     """A line as it stands after its carriage returns; with `more`, one at its end still waits for what comes."""
     body = line.rstrip("\r")
-    kept = body.rpartition("\r")[2]
-    return kept + "\r" if more and body != line else kept
+    last = body.rpartition("\r")[2]
+    return last + "\r" if more and body != line else last

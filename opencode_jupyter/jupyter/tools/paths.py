@@ -61,11 +61,11 @@ def resolve(path: str, variables: Mapping[str, Any]) -> Any:
 
 def _reach(node: ast.expr, variables: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Name):
-        found = variables.get(node.id, Missing)
-        if found is Missing:
+        value = variables.get(node.id, Missing)
+        if value is Missing:
             names = [n for n in variables if type(n) is str and not n.startswith("_")]
             raise ToolError(f"There is no variable {node.id}." + near(node.id, names))
-        return found
+        return value
     if isinstance(node, ast.Attribute):
         return attribute(_inner(node.value, variables), node.attr, ast.unparse(node.value))
     if isinstance(node, ast.Subscript):
@@ -78,10 +78,10 @@ def _reach(node: ast.expr, variables: Mapping[str, Any]) -> Any:
 
 
 def _inner(node: ast.expr, variables: Mapping[str, Any]) -> Any:
-    found = _reach(node, variables)
-    if type(found) is Computed:  # isinstance would ask the object for its __class__
+    value = _reach(node, variables)
+    if type(value) is Computed:  # isinstance would ask the object for its __class__
         raise ToolError(f"{ast.unparse(node)} is computed by code (a property), which inspect does not run.")
-    return found
+    return value
 
 
 def _key(node: ast.expr, owner: Any, variables: Mapping[str, Any]) -> Any:
@@ -94,9 +94,9 @@ def _key(node: ast.expr, owner: Any, variables: Mapping[str, Any]) -> Any:
             return node.id
         if among(type(owner), _KEYED) and node.id in dict.keys(owner):
             return node.id
-        found = variables.get(node.id, Missing)
-        if among(type(found), (str, int, float, bool, bytes)):
-            return found
+        value = variables.get(node.id, Missing)
+        if among(type(value), (str, int, float, bool, bytes)):
+            return value
         return node.id
     raise ToolError(f"[{ast.unparse(node)[:60]}] would have to be run; write the index out, such as [0] or ['key'].")
 
@@ -109,17 +109,17 @@ def attribute(owner: Any, name: str, path: str) -> Any:
     """
     kind = type(owner)
     if kind is types.ModuleType:
-        found = vars(owner).get(name, Missing)
-        if found is not Missing:
-            return found
+        value = vars(owner).get(name, Missing)
+        if value is not Missing:
+            return value
         raise ToolError(f"{path} has nothing named {name}." + near(name, vars(owner)))
-    found = _of_library(owner, name)
-    if found is not Missing:
-        return found
+    value = _of_library(owner, name)
+    if value is not Missing:
+        return value
     if any(base is type for base in mro(kind)):
-        found = class_attribute(owner, name)
-        if found is not Missing:
-            return Computed(owner, name, found) if is_computed(found) else found
+        value = class_attribute(owner, name)
+        if value is not Missing:
+            return Computed(owner, name, value) if is_computed(value) else value
         raise ToolError(f"{path} has no attribute {name}." + near(name, _names_of(owner)))
     return _of_instance(owner, name, path)
 
@@ -162,10 +162,10 @@ def item(owner: Any, key: Any, path: str) -> Any:
         if among(kind, _INDEXED):
             return owner[key]
         if among(kind, _KEYED):
-            found = dict.get(owner, key, Missing)
-            if found is Missing:
+            value = dict.get(owner, key, Missing)
+            if value is Missing:
                 raise ToolError(f"{path} has no key {key!r}." + near(key, dict.keys(owner)))
-            return found
+            return value
         if is_library_type(kind, "numpy", "ndarray"):
             return owner[key]
         if is_library_type(kind, "pandas", "DataFrame"):
@@ -180,25 +180,28 @@ def item(owner: Any, key: Any, path: str) -> Any:
     raise ToolError(f"{path} is a {type_name(kind)}; to index one, its own code would have to run.")
 
 
-def near(wanted: Any, names: Iterable[Any]) -> str:
-    """A sentence with the names that look like `wanted`; empty if none does."""
-    return did_you_mean(wanted, [name for name in list(names) if type(name) is str]) if type(wanted) is str else ""
+def near(name: Any, names: Iterable[Any]) -> str:
+    """A sentence with the names that look like `name`; empty if none does."""
+    if type(name) is not str:
+        return ""
+    return did_you_mean(name, [candidate for candidate in list(names) if type(candidate) is str])
 
 
 def _names_of(cls: type) -> list[str]:
     return [name for base in mro(cls) for name in namespace(base) if not name.startswith("_")]
 
 
-def _is_stored(found: Any) -> bool:
+def _is_stored(attribute: Any) -> bool:
     """Whether an attribute of a class is a slot, or a field of one of Python's own C types (``1j.real``)."""
-    if type(found) is types.MemberDescriptorType:
+    if type(attribute) is types.MemberDescriptorType:
         return True
-    return type(found) is types.GetSetDescriptorType and module_of(found.__objclass__) in ("builtins", "datetime")
+    is_field = type(attribute) is types.GetSetDescriptorType
+    return is_field and module_of(attribute.__objclass__) in ("builtins", "datetime")
 
 
 def _column(frame: Any, label: Any) -> Any:
     """A column by its label; compared by Python's own types only, since a label may be any object."""
-    for i, found in enumerate(frame.columns.tolist()):
-        if type(found) is type(label) and type(found) in (str, int, float, bool) and found == label:
+    for i, name in enumerate(frame.columns.tolist()):
+        if type(name) is type(label) and type(name) in (str, int, float, bool) and name == label:
             return frame.iloc[:, i]
     return Missing

@@ -105,10 +105,10 @@ def _theirs(at: TracebackType | None) -> list[TracebackType]:
 
 def _joined(frames: list[TracebackType]) -> TracebackType | None:
     """A traceback of these frames."""
-    kept: TracebackType | None = None
+    joined: TracebackType | None = None
     for frame in reversed(frames):
-        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return kept
+        joined = TracebackType(joined, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return joined
 
 
 def _formatted(shell: Any, error: BaseException, at: TracebackType | None) -> list[str]:

@@ -18,28 +18,28 @@ Missing = object()
 
 def among(kind: type, types_: Iterable[object]) -> bool:
     """Whether a type is one of these. ``in`` would ask its metaclass, which may compare and hash as it likes."""
-    return any(kind is one for one in types_)
+    return any(kind is member for member in types_)
 
 
 def mro(cls: type) -> tuple[type, ...]:
     """The classes of a class, in order."""
-    found: tuple[type, ...] = _MRO.__get__(cls)
-    return found
+    classes: tuple[type, ...] = _MRO.__get__(cls)
+    return classes
 
 
 def namespace(cls: type) -> types.MappingProxyType[str, Any]:
     """A class's own ``__dict__``."""
-    found: types.MappingProxyType[str, Any] = _DICT.__get__(cls)
-    return found
+    members: types.MappingProxyType[str, Any] = _DICT.__get__(cls)
+    return members
 
 
 def module_of(cls: type) -> str:
     """The module a class says it is from; empty if it says nothing usable."""
     try:
-        found = _MODULE.__get__(cls)
+        module = _MODULE.__get__(cls)
     except AttributeError:
         return ""
-    return found if type(found) is str else ""
+    return module if type(module) is str else ""
 
 
 def type_name(cls: type) -> str:
@@ -58,20 +58,20 @@ def is_library_type(cls: type, library: str, name: str) -> bool:
 def class_attribute(cls: type, name: str) -> Any:
     """An attribute of a class or one of its bases as it stands there, or `Missing`."""
     for base in mro(cls):
-        found = namespace(base).get(name, Missing)
-        if found is not Missing:
-            return found
+        attribute = namespace(base).get(name, Missing)
+        if attribute is not Missing:
+            return attribute
     return Missing
 
 
 def instance_dict(value: Any) -> dict[str, Any]:
     """An object's own attributes; empty if it has none, or a class of it makes them up."""
     for base in mro(type(value)):
-        found = namespace(base).get("__dict__", Missing)
-        if found is Missing:
+        descriptor = namespace(base).get("__dict__", Missing)
+        if descriptor is Missing:
             continue
-        if type(found) is types.GetSetDescriptorType:
-            own = found.__get__(value)
+        if type(descriptor) is types.GetSetDescriptorType:
+            own = descriptor.__get__(value)
             return own if type(own) is dict else {}
         return {}
     return {}
@@ -81,19 +81,19 @@ def slots_of(value: Any) -> dict[str, Any]:
     """The values of an object's slots that are set."""
     out: dict[str, Any] = {}
     for base in mro(type(value)):
-        for name, found in namespace(base).items():
-            if type(found) is types.MemberDescriptorType and module_of(base) != "builtins":
+        for name, member in namespace(base).items():
+            if type(member) is types.MemberDescriptorType and module_of(base) != "builtins":
                 try:
-                    out.setdefault(name, found.__get__(value))
+                    out.setdefault(name, member.__get__(value))
                 except AttributeError:
                     continue
     return out
 
 
-def is_computed(found: Any) -> bool:
+def is_computed(attribute: Any) -> bool:
     """Whether an attribute of a class is one that code computes (a property, another descriptor)."""
     plain = (types.FunctionType, classmethod, staticmethod, types.BuiltinFunctionType, types.MethodDescriptorType)
-    kind = type(found)
+    kind = type(attribute)
     if among(kind, (*plain, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
         return False
     return class_attribute(kind, "__get__") is not Missing
