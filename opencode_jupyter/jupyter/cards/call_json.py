@@ -14,7 +14,7 @@ from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
 from ...core.outcome import failure_of
 from ...core.permission import Decision
 from ...core.repair import INVALID, requested_tool
-from ...core.state import FOR_PERSON, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from ...core.state import FOR_PERSON, CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from ...core.store.database import ABORTED
 from ...core.store.rows import encode
 from ..server_files import files_url
@@ -151,7 +151,7 @@ def _error(part: ToolPart, wire: dict[str, Any], metadata: dict[str, Any], base:
     text = state.for_person
     if text == ABORTED:  # OpenCode's
         text = _ABORTED_FOR_PERSON.get(part.outcome, text)
-    if part.outcome == "denied by you" and any(decision.action == "deny" for decision in part.decisions):
+    if part.outcome == CallOutcome.DENIED_BY_PERSON and any(decision.action == "deny" for decision in part.decisions):
         del wire["error"]  # the decision has the reason
     else:
         wire["error"] = paths_below(base, text)

@@ -33,6 +33,19 @@ DENIED = "⊘"
 """The mark of a call that a person denied or dismissed."""
 
 
+CUT_SHORT = frozenset({CallOutcome.CANCELLED, CallOutcome.ENDED, CallOutcome.STOPPED, CallOutcome.INTERRUPTED})
+"""Outcomes of calls that did not come to their end."""
+REFUSED = frozenset({CallOutcome.DENIED_BY_PERSON, CallOutcome.DISMISSED})
+"""Outcomes that a person wanted."""
+NOT_RUN = frozenset(
+    {
+        CallOutcome.DENIED_BY_RULE,
+        CallOutcome.DENIED_BY_PERSON,
+        CallOutcome.DENIED_BY_POLICY,
+        CallOutcome.REFUSED_BY_HOOK,
+    }
+)
+"""Outcomes of calls that took no time of their own."""
 REJECTED = "The run ended because a call was denied. Continue with another %%agent that says what to do instead."
 INTERRUPTED = "Interrupted by you. The work so far is kept; the next %%agent continues from here."
 ENDS = {
@@ -87,9 +100,9 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     outcome = ui.get("outcome")
     if waits(part):
         return "?", "waiting for approval" if _needs_approval(part) else "waiting for an answer", "ask"
-    if outcome in {"cancelled", "ended", "stopped", "interrupted"}:
+    if outcome in CUT_SHORT:
         return "■", outcome_word(outcome), "off"
-    if outcome and outcome in {CallOutcome.DENIED_BY_PERSON, CallOutcome.DISMISSED}:
+    if outcome in REFUSED:
         return DENIED, visible_line(str(outcome)), "off"  # what the person wanted is no failure
     if outcome and outcome != "completed":
         return "✗", visible_line(str(outcome)), "err"
@@ -154,7 +167,7 @@ def time_words(part: dict[str, Any]) -> str:
     time, ui = part["state"].get("time") or {}, part["ui"]
     waited = ui.get("waited") or 0
     words = []
-    if time.get("end") is not None and not str(ui.get("outcome", "")).startswith(("denied", "refused")):
+    if time.get("end") is not None and ui.get("outcome") not in NOT_RUN:
         words.append(duration(time["end"] - time.get("start", time["end"]) - waited))
     if waited >= 500:
         words.append(f"waited {duration(waited)}")

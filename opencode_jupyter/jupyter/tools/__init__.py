@@ -1,17 +1,33 @@
-"""Tools that need a kernel: the agent's hand in the user's own namespace. The notebook adds them to its workspace."""
+"""Tools that need a kernel, for work in the user's own namespace. The notebook adds them to its workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ...core.card_spec import CardSpec
+from ...core.descriptions import PREPARES, telling_line
 
 if TYPE_CHECKING:
+    from ...core.state import ToolPart
     from ...core.tool import Tool
     from ..notebook import Notebook
 
 
+def _code_label(arguments: dict[str, Any], part: ToolPart) -> str:
+    """The call's title, unless that is an import or another line that tells little."""
+    title, code = str(getattr(part.state, "title", None) or ""), arguments.get("code")
+    if title and not PREPARES.match(title):
+        return title
+    return telling_line(code) if isinstance(code, str) else title
+
+
+KERNEL_CARDS = {"python": CardSpec(label=_code_label)}
+"""How calls of these tools are shown, also where there is no notebook to make the tools for."""
+
+
 def kernel_tools(notebook: Notebook) -> dict[str, Callable[[], Tool]]:
-    """What makes the built-in tools of one notebook, by their ids."""
+    """Functions that make the built-in tools of one notebook, by their ids."""
     return {"python": lambda: _python(notebook), "inspect": lambda: _inspect(notebook)}
 
 

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import Field
 
-from ...core.card_spec import CardSpec
 from ...core.context import ToolContext
-from ...core.descriptions import PREPARES, telling_line
 from ...core.errors import ToolAbortedError, ToolError, ToolTimeoutError
 from ...core.result import ToolResult
 from ...core.schema import Arguments
-from ...core.state import ToolPart
 from ...core.tool import Tool
 from ...tools.builtin import builtin
 from ..cards.live import LIVE_AFTER
+from . import KERNEL_CARDS
 from .capture import Capture, current
 from .children import interrupt_children
 from .live import LiveOutput
@@ -61,14 +59,6 @@ class Parameters(Arguments):
     description: str | None = Field(default=None, description="What the code does, in 5 to 10 words")
 
 
-def _label(arguments: dict[str, Any], part: ToolPart) -> str:
-    """Its title, unless that is an import or another line that tells little."""
-    title, code = str(getattr(part.state, "title", None) or ""), arguments.get("code")
-    if title and not PREPARES.match(title):
-        return title
-    return telling_line(code) if isinstance(code, str) else title
-
-
 def python_tool(notebook: Notebook) -> Tool:
     """The tool, for one notebook."""
     turn = asyncio.Lock()
@@ -80,7 +70,7 @@ def python_tool(notebook: Notebook) -> Tool:
         body="code",
         effect="acts",
         example="%tool python sum(range(10))",
-        card=CardSpec(label=_label),
+        card=KERNEL_CARDS["python"],
     )
     async def python(args: Parameters, ctx: ToolContext) -> ToolResult:
         """Run Python code in the kernel."""
