@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import anyio
-
 from . import doom_loop, ids
 from .call_approval import REVISED_NOTE, CallApproval
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
@@ -34,7 +32,7 @@ from .issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
 from .outcome import error_of_call
 from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
-from .reporting import Reporting, cancel_scope
+from .reporting import cancel_scope
 from .result import ToolResult
 from .schema import wire_names
 from .sessions import Session
@@ -85,7 +83,7 @@ class CallOptions:
     arriving: bool = False
 
 
-class Call(CallApproval, Reporting):
+class Call(CallApproval):
     """One call in progress; make it with `Workspace.start`, then await `run` once.
 
     Attributes:
@@ -98,33 +96,7 @@ class Call(CallApproval, Reporting):
         on_update: told of every change of `part` (at most 20 a second while it runs, and the last one always).
     """
 
-    __slots__ = (
-        "_agent",
-        "_by",
-        "_given",
-        "_last_parse",
-        "_last_update",
-        "_loop",
-        "_nested",
-        "_pieces",
-        "_scope",
-        "_settled_at",
-        "_timer",
-        "_too_deep",
-        "_workspace",
-        "arguments",
-        "children",
-        "ctx",
-        "dry_run",
-        "error",
-        "on_update",
-        "parent",
-        "part",
-        "session",
-        "signal",
-        "timeout",
-        "tool",
-    )
+    __slots__ = ("_given", "_nested", "_settled_at", "_too_deep", "children")
 
     def __init__(
         self,
@@ -148,7 +120,7 @@ class Call(CallApproval, Reporting):
         self.asked = 0
         self._permitted, self._earlier = None, []
         self.revised = False
-        self.error: BaseException | None = None
+        self.error = None
         self.dry_run = options.dry_run
         self.parent = parent
         self.children: list[Call] = []
@@ -171,7 +143,7 @@ class Call(CallApproval, Reporting):
         self.tool = tool if tool is not None else workspace.registry.get(name)
         part_id = ids.create("part")
         self.arguments = arguments
-        self.part: ToolPart = ToolPart(
+        self.part = ToolPart(
             part_id,
             session.id,
             message_id,
@@ -196,13 +168,11 @@ class Call(CallApproval, Reporting):
             dry_run=options.dry_run,
             by=by,
         )
-        self._scope: anyio.CancelScope | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._scope = self._loop = self._timer = None
         self._last_update = 0.0
         self._asked_at = 0.0
         self.waits = []
-        self._remaining: float | None = None
+        self._remaining = None
 
     # ------------------------------------------------------------------ the pipeline
 

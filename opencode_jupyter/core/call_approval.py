@@ -18,21 +18,19 @@ from .errors import (
 from .permission import Action, Decision, Rule
 from .permission.modes import rules_of, tool_denied
 from .permission.request import SANDBOX, TRUST
+from .reporting import Reporting
 from .schema import wire_names
 from .state import Pending, Running, now_ms
 from .wildcard import match
 
 if TYPE_CHECKING:
-    import asyncio
-
     import anyio
 
     from .agents import Agent
-    from .call import By, Call
+    from .call import By
     from .host import ToolHost
     from .question_request import Answers
     from .sessions import Session
-    from .state import State, ToolPart
     from .tool import Tool
 
 
@@ -62,44 +60,32 @@ def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> li
     return rules
 
 
-class CallApproval:
+class CallApproval(Reporting):
     """The part of a `Call` that asks."""
 
-    __slots__ = ("_asked_at", "_earlier", "_permitted", "_remaining", "asked", "revised", "waits")
-
+    __slots__ = (
+        *("_agent", "_asked_at", "_by", "_earlier", "_permitted", "_remaining", "_scope"),
+        *("arguments", "asked", "ctx", "revised", "session", "timeout", "tool", "waits"),
+    )
+    _agent: Agent
     _asked_at: float
-    waits: list[tuple[float, float]]
-    """Start and end of each time it waited for a person, by the monotonic clock."""
+    _by: By
     _earlier: list[Decision]
     """The decisions made before a person changed the arguments."""
     _permitted: Decision | None
     """The approval of the call as a whole, under the tool's own id."""
     _remaining: float | None
+    _scope: anyio.CancelScope | None
+    arguments: dict[str, Any]
     asked: int
+    ctx: ToolContext
     revised: bool
     """True if a person changed the arguments."""
-
-    if TYPE_CHECKING:
-        _agent: Agent
-        _by: By
-        _loop: asyncio.AbstractEventLoop | None
-        _scope: anyio.CancelScope | None
-        _workspace: ToolHost
-        ctx: ToolContext
-        dry_run: bool
-        parent: Call | None
-        part: ToolPart
-        session: Session
-        timeout: float | None
-        tool: Tool | None
-
-        arguments: dict[str, Any]
-
-        def _set_state(self, state: State) -> None: ...
-
-        def _changed(self) -> None: ...
-
-        def report(self, title: str | None, metadata: dict[str, Any] | None) -> None: ...  # noqa: D102 - see `Call`
+    session: Session
+    timeout: float | None
+    tool: Tool | None
+    waits: list[tuple[float, float]]
+    """Start and end of each time it waited for a person, by the monotonic clock."""
 
     @property
     def ruleset(self) -> list[Rule]:
@@ -284,7 +270,7 @@ class CallApproval:
         self._earlier = [d for d in self.part.decisions if d.permission not in NOT_OF_ARGUMENTS and d.reply is not None]
         self.ctx._report, self.ctx.proceeded = None, False
         arguments = renew_description(self.arguments, revised.arguments)
-        self.arguments = arguments  # type: ignore[misc]  # a slot of the class that has this for a base
+        self.arguments = arguments
         self._set_state(Pending(self.arguments))
         self._changed()
 

@@ -21,6 +21,7 @@ from . import temporaries
 from .errors import ToolError
 from .filetime import FileTimes
 from .paths import make_private_folder
+from .state import now_ms
 
 if TYPE_CHECKING:
     from .atomic_many import Write
@@ -139,7 +140,7 @@ class Changes:
             session_id=author.session_id,
             call_id=author.call_id,
             tool=author.tool,
-            time_ms=time.time_ns() // 1_000_000,
+            time_ms=now_ms(),
             created=before is None and link is None,
             deleted=after is None,
             blob=blob,
@@ -270,7 +271,7 @@ class Changes:
         if not self._swept:
             self._swept = True
             self._sweep()
-        path = self._folder / f"{time.time_ns() // 1_000_000:013d}-{secrets.token_hex(8)}"
+        path = self._folder / f"{now_ms():013d}-{secrets.token_hex(8)}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:

@@ -51,6 +51,12 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ERROR else _cut(text, LONGEST_ERROR // 2 - 50)
 
 
+def short_repr(value: Any) -> str:
+    """A wrong value as an error or a warning shows it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _cut(text: str, keep: int) -> str:
     return f"{text[:keep]}[… {len(text) - 2 * keep:,} characters …]{text[-keep:]}"
 

@@ -44,21 +44,22 @@ def _scope_class() -> type[anyio.CancelScope]:
 class Reporting:
     """The part of a `Call` that keeps and reports its state."""
 
-    if not TYPE_CHECKING:
-        __slots__ = ()  # a class can have only one base with slots of its own; these are `Call`'s
-    else:
-        _last_parse: float
-        _last_update: float
-        _loop: asyncio.AbstractEventLoop | None
-        _pieces: list[str]
-        _timer: asyncio.TimerHandle | None
-        _workspace: ToolHost
-        dry_run: bool
-        error: BaseException | None
-        on_update: Callable[[ToolPart], None] | None
-        parent: Call | None
-        part: ToolPart
-        signal: AbortSignal
+    __slots__ = (
+        *("_last_parse", "_last_update", "_loop", "_pieces", "_timer", "_workspace"),
+        *("dry_run", "error", "on_update", "parent", "part", "signal"),
+    )
+    _last_parse: float
+    _last_update: float
+    _loop: asyncio.AbstractEventLoop | None
+    _pieces: list[str]
+    _timer: asyncio.TimerHandle | None
+    _workspace: ToolHost
+    dry_run: bool
+    error: BaseException | None
+    on_update: Callable[[ToolPart], None] | None
+    parent: Call | None
+    part: ToolPart
+    signal: AbortSignal
 
     def _set_state(self, state: State) -> None:
         """Take a state, secrets masked: nothing else of a call is kept, shown or sent."""

@@ -12,9 +12,6 @@ from ..fingerprint import Stamp, stamp
 from ..permission import Rule, expand, from_config
 from ..trust import Subject
 
-MAX_SHOWN = 60
-"""Characters of a wrong value that are shown."""
-
 UNTRUSTED = "project configuration"
 """What a person trusts by trusting a project's configuration; key of the warning about one that is not trusted."""
 
@@ -41,12 +38,6 @@ class ConfigWarning(NamedTuple):
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.message}" if where else self.message
-
-
-def shown(value: Any) -> str:
-    """A value as a warning shows it."""
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
 
 
 @dataclass(frozen=True, slots=True)

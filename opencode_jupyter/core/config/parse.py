@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError
-from .config import Keys, shown
+from ..errors import ConfigError, short_repr
+from .config import Keys
 from .files import read
 from .schema import MAX_DEPTH
 
@@ -124,7 +124,7 @@ class Parsed:
 
     def show(self, value: Any) -> str:
         """A value as a warning shows it: without secrets."""
-        return shown(self.filled.hidden(value))
+        return short_repr(self.filled.hidden(value))
 
 
 def parse(

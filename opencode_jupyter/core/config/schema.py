@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, short_repr
 from ..permission import EDIT_TOOLS, never_matches
 from ..suggestions import near_names
-from .config import Keys, Report, shown
+from .config import Keys, Report
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, TypeAdapter
@@ -139,7 +139,7 @@ class _Check:
 
     def __init__(self, report: Report, show: Show | None) -> None:
         self.report = report
-        self.show = show or shown
+        self.show = show or short_repr
         self.hints = HINTS
 
     def file(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from os.path import isabs
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from ..errors import ConfigError, InvalidArgumentsError
+from ..errors import ConfigError, InvalidArgumentsError, short_repr
 from ..wildcard import match
 from .sensitive_files import is_key_file, is_startup_file
 
@@ -219,7 +219,7 @@ def from_config(
     if isinstance(config, str):
         return [Rule("*", "*", _action(config, "permission"), origin, source=source)]
     if not isinstance(config, Mapping):
-        raise ConfigError(f"permission is {_shown(config)}; write an action or an object of permission: action")
+        raise ConfigError(f"permission is {short_repr(config)}; write an action or an object of permission: action")
     rules: list[Rule] = []
     for permission, value in config.items():
         if isinstance(value, Mapping):
@@ -280,9 +280,4 @@ def _home(home: str | os.PathLike[str] | None) -> str:
 def _action(value: Any, where: str) -> Action:
     if isinstance(value, str) and value in ACTIONS:
         return cast("Action", value)
-    raise ConfigError(f"{where} is {_shown(value)}; use allow, deny or ask")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    raise ConfigError(f"{where} is {short_repr(value)}; use allow, deny or ask")

@@ -34,11 +34,11 @@ def _writer(pid: int) -> Writer:
 
 
 def start_time(pid: int) -> str | None:
-    """When process `pid` began, as a string to compare; None if there is no such process."""
+    """When process `pid` began, as a string to compare; None if there is no such process, "" on Windows."""
     if sys.platform == "linux":
         return _start_linux(pid)
     elif sys.platform == "win32":  # noqa: RET505  (mypy reads one chain of platforms)
-        return _start_windows(pid)
+        return ""
     else:
         command = ["ps", "-o", "lstart=", "-p", str(pid)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
@@ -75,22 +75,3 @@ def _boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
-
-
-def _start_windows(pid: int) -> str | None:
-    import ctypes
-    from ctypes import wintypes
-
-    kernel32 = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined,unused-ignore]
-    kernel32.OpenProcess.restype = wintypes.HANDLE
-    handle = kernel32.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
-    if not handle:
-        return None
-    try:
-        times = [wintypes.FILETIME() for _ in range(4)]
-        if not kernel32.GetProcessTimes(wintypes.HANDLE(handle), *(ctypes.byref(t) for t in times)):
-            return ""
-        ended = times[1].dwHighDateTime or times[1].dwLowDateTime
-        return None if ended else f"{times[0].dwHighDateTime}:{times[0].dwLowDateTime}"
-    finally:
-        kernel32.CloseHandle(wintypes.HANDLE(handle))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import reprlib
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
-from ..state import ToolPart
+from ..state import ToolPart, now_ms
 from .process import Writer
 
 Statement = tuple[str, tuple[Any, ...]]
@@ -106,7 +105,7 @@ def session_row(info: Mapping[str, Any]) -> Statement:
     return _PUT_SESSION, (
         info["id"],
         info.get("parentID"),
-        _now() if updated is None else updated,
+        now_ms() if updated is None else updated,
         text_of(info.get("directory")) or "",
         text_of(info.get("title")) or "",
         encode(info),
@@ -145,7 +144,7 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
         text_of(state.get("title")),
         _integer(times.get("start")),
         _integer(times.get("end")),
-        _now(),
+        now_ms(),
         text_of(who) or "",
         text_of(by) or "",
         text_of(outcome) or "",
@@ -165,7 +164,7 @@ def decision_row(identifier: str, decision: Any) -> Statement:
     return _PUT_DECISION, (
         identifier,
         wire.get("sessionID") or wire.get("session_id") or "",
-        _now() if made is None else made,
+        now_ms() if made is None else made,
         encode(wire),
     )
 
@@ -258,10 +257,6 @@ def session_rows(
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else {}
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _integer(value: Any) -> int | None:
