@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from .step_files import StepFiles
 from .structured import NUDGE, NUDGES
 from .tool_selection import ToolSelector
 from .turns import TextPiece, Turn
-from .usage import count
 
 if TYPE_CHECKING:
     from .run import Run
@@ -93,7 +93,7 @@ class _Loop:
     async def _step(self) -> Message:
         run = self.run
         last_step = self.limit is not None and run.step + 1 >= self.limit
-        for attempt in range(1, 1000):
+        for attempt in itertools.count(1):
             request = await self._request(last_step)
             message = self._open_message()
             step = self.last = Step(run, message, self.offered, self.files.before_call)
@@ -120,7 +120,7 @@ class _Loop:
             else:
                 run.step += 1
                 return message
-        raise AssertionError("unreachable")
+        raise AssertionError
 
     async def _request(self, last_step: bool) -> Request:
         run = self.run
@@ -171,7 +171,7 @@ class _Loop:
             start = next(message.of_type("step-start"))
             start["snapshot"] = before
             run.conversation.put(message, start)
-        cost = count(run, message, run.model.info, finish.usage)
+        cost = run.add_usage(message, run.model.info, finish.usage)
         if step.broken:
             self._fail_step(message, step, {"name": "UnknownError", "data": {"message": step.broken}})
             return

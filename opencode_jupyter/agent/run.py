@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.agents import Agent
@@ -16,7 +17,7 @@ from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
 from .execution import Execution, watch
-from .model import Model
+from .model import Model, ModelInfo
 from .prompt_options import PromptOptions
 from .sessions import AgentSession
 from .transcript import Transcript
@@ -143,6 +144,23 @@ class Run:
         if self.represents_session:
             self.workspace.publish("session.status", lambda: {"sessionID": self.session.id, "status": wire})
         self.report("status", None)
+
+    def add_usage(self, message: Message, info: ModelInfo, usage: Usage) -> float:
+        """Add a request's tokens and price to its message, the run and the session.
+
+        Returns:
+            What it cost, in US dollars; 0 if the model's prices are not known.
+        """
+        cost = info.cost.of(usage) if info.cost is not None else 0.0
+        self.usage = self.usage + usage
+        if info.cost is not None:
+            self.cost = (self.cost or 0.0) + cost
+        message.info["tokens"] = usage.to_wire()
+        message.info["cost"] = message.info.get("cost", 0) + cost
+        extra = self.session.extra
+        extra["cost"] = extra.get("cost", 0) + cost
+        extra["tokens"] = replace(Usage.from_wire(extra.get("tokens")) + usage, total=None).to_wire()
+        return cost
 
     def add(self, message: Message) -> Message:
         """Put a message of this run at the end of its session."""

@@ -8,8 +8,15 @@ from typing import Any
 from opencode_jupyter.agent import events
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Model, Request, ToolSpec
+from opencode_jupyter.agent.scripted.documents import parse
+from opencode_jupyter.agent.scripted.script import Script
 from opencode_jupyter.agent.turns import CallPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core.repair import INVALID
+
+
+def script_of_text(text: str, name: str = "script") -> Script:
+    """The script in a YAML text."""
+    return Script(parse(text, name))
 
 
 class Talk:

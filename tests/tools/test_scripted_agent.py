@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.scripted import ScriptedModel, call, load, say, script_of
-from opencode_jupyter.agent.scripted.script import script_of_text
+from tests.support.script_player import script_of_text
 
 pytestmark = pytest.mark.anyio
 

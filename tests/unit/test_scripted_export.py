@@ -10,10 +10,9 @@ import pytest
 
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
 from opencode_jupyter.agent.scripted.documents import parse
-from opencode_jupyter.agent.scripted.script import script_of_text
 from opencode_jupyter.core.messages import Message, part_from_wire
 from opencode_jupyter.core.sessions import Session
-from tests.support.script_player import Talk
+from tests.support.script_player import Talk, script_of_text
 
 DATA = Path(__file__).parents[1] / "data"
 

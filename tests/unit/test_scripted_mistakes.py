@@ -9,8 +9,7 @@ import pytest
 
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.scripted import ScriptedModel, load
-from opencode_jupyter.agent.scripted.script import script_of_text
-from tests.support.script_player import Talk
+from tests.support.script_player import Talk, script_of_text
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from opencode_jupyter.agent.events import CallEnd, Finish, Usage
 from opencode_jupyter.agent.history import SUMMARY_QUESTION
 from opencode_jupyter.agent.prompt.reminders import LAST_STEP
 from opencode_jupyter.agent.scripted import ScriptedModel, call, failure, load, say, thought
-from opencode_jupyter.agent.scripted.script import script_of_text
 from opencode_jupyter.agent.turns import TextPiece, Turn
 from opencode_jupyter.core.errors import PermissionRejectedError
-from tests.support.script_player import Talk, said
+from tests.support.script_player import Talk, said, script_of_text
 
 pytestmark = pytest.mark.anyio
 LESSON = Path(__file__).parents[2] / "notebooks" / "scripts" / "first-agent.py"

@@ -151,7 +151,7 @@ async def test_a_replay_says_what_differs(tmp_path: Path, strict: bool) -> None:
     )
     (difference,) = model.differences
     assert (difference.what, difference.tool, difference.call) == ("result", "read", 0)
-    assert difference.to_wire()["call_id"] == "call_1_1"
+    assert difference.call_id == "call_1_1"
 
 
 async def test_a_replay_with_other_calls_or_another_prompt(tmp_path: Path) -> None:

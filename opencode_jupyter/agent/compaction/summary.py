@@ -16,7 +16,6 @@ from ..errors import ModelError
 from ..events import Finish, Usage
 from ..history import after_summary
 from ..model import Model, ModelInfo
-from ..usage import count
 from .limits import estimate, usable
 from .summary_request import Summariser
 
@@ -174,7 +173,7 @@ async def _instructions(run: Run) -> str:
 
 def _finish_message(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
     usage = finish.usage
-    cost = count(run, message, info, usage)
+    cost = run.add_usage(message, info, usage)
     end = new_part(message, "step-finish", reason=finish.reason, tokens=usage.to_wire(), cost=cost)
     run.conversation.put(message, end)
     message.info["finish"] = finish.reason

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...core.fingerprint import Stamp, stamp
+from ..compaction.limits import CHARS, estimate, estimate_turns
 from ..errors import ModelError
 from ..events import Event, Usage
 from ..model import ModelInfo, Request
-from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
+from ..turns import Turn
 from .answers import ReasoningPart, Say, TextPart, script_error
 from .conversation import SUMMARIES, TITLE, ScriptConversation
 from .documents import Document
@@ -24,7 +25,6 @@ from .streaming import argument_text, call_ids, speed_of, stream
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 """Suffixes of files that can be a script."""
-CHARS_PER_TOKEN = 4
 TOOL_TOKENS = 50
 """Estimated tokens of a tool's schema, beside its description."""
 LONGEST_TITLE = 50
@@ -225,18 +225,9 @@ def _answer_without_script(conversation: ScriptConversation) -> Say | None:
 
 def _estimate(request: Request, answer: Say) -> Usage:
     """Tokens of a request and its answer, by their length."""
-    sent = sum(map(len, request.system)) + sum(len(tool.description) for tool in request.tools)
-    for turn in request.turns:
-        for piece in turn.pieces:
-            if isinstance(piece, CallPiece):
-                sent += len(piece.name) + sum(len(str(value)) for value in piece.arguments.values())
-            elif isinstance(piece, MediaPiece):
-                sent += 1000 * CHARS_PER_TOKEN
-            else:
-                sent += len(piece.text)
-                sent += 1000 * CHARS_PER_TOKEN * len(piece.media) if isinstance(piece, ResultPiece) else 0
+    tools = sum(TOOL_TOKENS + estimate(tool.description) for tool in request.tools)
+    sent = estimate("".join(request.system)) + tools + estimate_turns(request.turns)
     thought = sum(len(part.text) for part in answer.parts if isinstance(part, ReasoningPart))
     text = sum(len(part.text) for part in answer.parts if isinstance(part, TextPart))
     text += sum(len(call.tool) + len(argument_text(call)) for call in answer.calls)
-    tools = TOOL_TOKENS * len(request.tools)
-    return Usage(sent // CHARS_PER_TOKEN + tools, -(-text // CHARS_PER_TOKEN), -(-thought // CHARS_PER_TOKEN))
+    return Usage(sent, -(-text // CHARS), -(-thought // CHARS))

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ...text.diff import diff
 from .answers import RecordedResult, Say
@@ -60,10 +59,6 @@ class Difference:
     tool: str = ""
     call_id: str = ""
     diff: str = ""
-
-    def to_wire(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
 
     def __str__(self) -> str:
         if self.what == "prompt":

@@ -31,7 +31,7 @@ from .answers import (
     script_error,
 )
 from .conversation import AnsweredPrompt, CallResult, ScriptConversation
-from .documents import Document, parse, read_document
+from .documents import Document, read_document
 from .templates import check_templates, fill_say, result_values, template_values
 
 REMOVED = frozenset("when cases capture label goto repeat turns variables".split())
@@ -427,11 +427,6 @@ class Script:
 def script_of_file(path: Path) -> Script:
     """The script in a YAML or JSON file."""
     return Script(read_document(path), path)
-
-
-def script_of_text(text: str, name: str = "script") -> Script:
-    """The script in a YAML text."""
-    return Script(parse(text, name))
 
 
 def _mistakes(error: ValidationError, document: Document) -> ModelError:
