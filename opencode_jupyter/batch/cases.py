@@ -193,7 +193,7 @@ async def run_command(command: str, folder: Path, limit: float = LIMIT) -> tuple
         del output[:-KEPT]
 
     shell = ["cmd", "/c", command] if os.name == "nt" else ["/bin/sh", "-c", command]
-    child = await spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=keep_end)
+    child = spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=keep_end)
     code = 124
     try:
         with anyio.move_on_after(limit):

@@ -122,11 +122,13 @@ class _Run:
         ctx, live = self._ctx, self._live
         argv, env = [_shell.shell(), "-c", self._args.command], await _shell.environment(ctx, self._cwd)
         try:
-            child = await spawn(argv, cwd=str(self._cwd), env=env, on_output=live.feed, sandbox=sandbox.policy)
+            child = spawn(argv, cwd=str(self._cwd), env=env, on_output=live.feed, sandbox=sandbox.policy)
         except OSError as error:
             raise _not_started(error, self._cwd) from error
         try:
             outcome, why = await _wait(child, self._limit, live.full)
+        except OSError as error:
+            raise _not_started(error, self._cwd) from error
         except BaseException:
             await child.stop()
             live.abandon()
@@ -245,14 +247,14 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
 
 
 async def _wait(child: Child, limit: float, full: asyncio.Future[int]) -> tuple[Exit, str | None]:
-    """The command's end, and why not all of it is there; None if it ended by itself."""
-    waiting = asyncio.ensure_future(child.wait())
-    try:
-        ends: list[asyncio.Future[Any]] = [waiting, full]
-        await asyncio.wait(ends, timeout=(limit + SLACK) / 1000, return_when=asyncio.FIRST_COMPLETED)
-        outcome = await waiting if waiting.done() or child.exited else None
-    finally:
-        waiting.cancel()
+    """The command's end, and why not all of it is there; None if it ended by itself.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    ends: list[asyncio.Future[Any]] = [child.exited, full]
+    await asyncio.wait(ends, timeout=(limit + SLACK) / 1000, return_when=asyncio.FIRST_COMPLETED)
+    outcome = await child.wait() if child.exited.done() else None
     if full.done():
         why = f"bash tool terminated command after {full.result():,} bytes of output; redirect what is longer to a file"
     elif outcome is None:

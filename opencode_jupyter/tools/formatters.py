@@ -256,7 +256,7 @@ class Formatters:
         before = await anyio.to_thread.run_sync(path.read_bytes)
         sandbox = self._workspace.service(Sandbox).program("formatter", formatter.name)
         cwd = str(self._workspace.directory)
-        child = await spawn(argv, cwd=cwd, env=env, on_output=_discard, sandbox=sandbox)
+        child = spawn(argv, cwd=cwd, env=env, on_output=_discard, sandbox=sandbox)
         try:
             outcome = await asyncio.wait_for(child.wait(), LIMIT)
         except BaseException as error:

@@ -25,7 +25,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="supervisors are Linu
 
 async def start(command: str, cwd: Path | str = "/", out: list[bytes] | None = None) -> Child:
     sink: list[bytes] = [] if out is None else out
-    return await spawn(["/bin/bash", "-c", command], cwd=str(cwd), env=dict(os.environ), on_output=sink.append)
+    return spawn(["/bin/bash", "-c", command], cwd=str(cwd), env=dict(os.environ), on_output=sink.append)
 
 
 async def run(command: str, cwd: Path | str = "/") -> tuple[Exit, str]:
@@ -79,7 +79,7 @@ async def test_what_can_not_start(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="too long"):
         await run("#" + "x" * 200_000)
     with pytest.raises(FileNotFoundError):
-        await spawn(["/nowhere/sh"], cwd="/", env={}, on_output=lambda data: None)
+        await spawn(["/nowhere/sh"], cwd="/", env={}, on_output=lambda data: None).wait()
 
 
 async def test_signals_are_as_a_shell_expects_them() -> None:
@@ -222,7 +222,7 @@ import asyncio, os, sys
 from opencode_jupyter.tools.process.child import spawn
 
 async def main():
-    await spawn(["/bin/bash", "-c", sys.argv[1]], cwd="/", env=dict(os.environ), on_output=lambda data: None)
+    spawn(["/bin/bash", "-c", sys.argv[1]], cwd="/", env=dict(os.environ), on_output=lambda data: None)
     print("ready", flush=True)
     await asyncio.sleep(60)
 

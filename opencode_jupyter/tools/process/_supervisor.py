@@ -10,12 +10,13 @@ A request is one byte with three descriptors: the command's own socket, the writ
 pipe; two more are its stdin (else there is none) and its stderr (else the output pipe). On the command's socket come a
 length (4 bytes, big-endian) and a marshalled dict: ``argv``, ``env``, ``cwd``, ``limits`` (by number) and ``ruleset``
 (whether the last descriptor is a Landlock ruleset that the process has to give itself). It is answered by lines:
-``started PID``, ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be told ``K``, end
-everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
+``started PID`` (only with a stdin), ``failed ERRNO TEXT``, ``exited STATUS LEFT`` (LEFT: pids still there). It may be
+told ``K``, end everything, or ``D``, let the rest run on (its output goes nowhere). End of file is ``K``.
 """
 
 from __future__ import annotations
 
+import array  # noqa: F401 - so that `socket.send_fds` does not load it in each command
 import contextlib
 import ctypes
 import marshal
@@ -30,6 +31,8 @@ from typing import NoReturn
 
 GRACE = 0.2
 """Seconds between SIGTERM and SIGKILL."""
+AHEAD = 0.01
+"""Seconds after a command's start in which the next pair is only forked if it is needed: forking slows the start."""
 GIVE_UP = 0.6
 """Seconds of SIGKILL after which a process that does not go is left (it hangs in the system)."""
 
@@ -198,11 +201,12 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        rehearse()
         message, descriptors, _, _ = socket.recv_fds(control, 1, 6)
         if not message:
             os._exit(0)
         sock, output, drain, *own = descriptors
-        socket.send_fds(supervisor, [b"r"], [sock, drain])
+        socket.send_fds(supervisor, [b"s" if len(own) > 1 else b"r"], [sock, drain])
         request = read_request(socket.socket(fileno=sock))
         if request is None:
             os._exit(0)
@@ -240,6 +244,16 @@ def read_request(sock: socket.socket) -> dict[str, object] | None:
     return request
 
 
+def rehearse() -> None:
+    """Read a request now, so that memory shared since the fork is not copied while a command starts."""
+    ours, theirs = socket.socketpair()
+    body = marshal.dumps({"argv": [b"-" * 200] * 3, "env": {b"NAME%d" % n: b"-" * 60 + b"%d" % n for n in range(100)}})
+    ours.sendall(len(body).to_bytes(4, "big") + body)
+    read_request(socket.socket(fileno=os.dup(theirs.fileno())))
+    ours.close()
+    theirs.close()
+
+
 def say(sock: socket.socket, line: str) -> None:
     """Send a line; nobody there to hear it is noticed elsewhere."""
     with contextlib.suppress(OSError):
@@ -275,23 +289,25 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
         become_command(control, theirs)
     theirs.close()
     control.close()
+    wake = wake_pipe()
+    childless()  # now, as in `rehearse`
     message, descriptors, _, _ = socket.recv_fds(ours, 1, 2)
     if not message:
         return
+    with contextlib.suppress(OSError):
+        os.write(used, b"1")
     asked_to_end: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(1))
-    wake = wake_pipe()
     sock = socket.socket(fileno=descriptors[0])
     failure = b""
     while chunk := ours.recv(4096):
         failure += chunk
     ours.close()
-    with contextlib.suppress(OSError):
-        os.write(used, b"1")  # not before the program has started: the next pair's forks would slow it down
     if failure:
         say(sock, "failed " + failure.decode("utf-8", "replace"))
         return
-    say(sock, f"started {child}")
+    if message == b"s":
+        say(sock, f"started {child}")
     supervise(child, sock, descriptors[1], wake, kernel, asked_to_end)
 
 
@@ -332,13 +348,12 @@ def serve(control: socket.socket, kernel: int) -> None:
     os.set_blocking(used_r, False)
     wake = wake_pipe()
     poll = select.poll()
-    poll.register(control.fileno(), 0)  # its end alone: requests are for the supervisor that stands by
     for descriptor in (used_r, wake, kernel):
         poll.register(descriptor, select.POLLIN)
     supervisors: set[int] = set()
-    standing_by = 0
+    standing_by, needed = 0, True
     while True:
-        if not standing_by:
+        if not standing_by and needed:
             standing_by = os.fork()
             if standing_by == 0:
                 signal.set_wakeup_fd(-1)
@@ -346,10 +361,13 @@ def serve(control: socket.socket, kernel: int) -> None:
                 stand_by(control, used_w, kernel)
                 os._exit(0 if childless() else 1)  # 1: what is left is to be ended by this process's parent
             supervisors.add(standing_by)
-        ready = {descriptor for descriptor, _ in poll.poll()}
-        if kernel in ready or control.fileno() in ready:
+        # With a supervisor standing by, only the socket's end matters: requests are for that one.
+        poll.register(control.fileno(), 0 if standing_by else select.POLLIN)
+        ready = dict(poll.poll(None if standing_by else AHEAD * 1000))
+        if kernel in ready or ready.get(control.fileno(), 0) & select.POLLHUP:
             return  # the supervisors notice by themselves: the kernel's end, or this process's by a signal
-        if used_r in ready:
+        needed = used_r not in ready
+        if not needed:
             with contextlib.suppress(BlockingIOError):
                 os.read(used_r, 4096)
             standing_by = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -52,7 +53,13 @@ class Exit(NamedTuple):
 
 
 class Handle(Protocol):
-    """What stands behind a `Child`: a supervisor, or a process group."""
+    """What stands behind a `Child`: a supervisor, or a process group.
+
+    Attributes:
+        started: its process, for one with a stdin; an error if it can't be started.
+        exited: how it ended; an error if it can't be started.
+        gone: done when none of its processes is left.
+    """
 
     started: asyncio.Future[int]
     exited: asyncio.Future[Exit]
@@ -72,14 +79,9 @@ class Handle(Protocol):
 
 
 class Child:
-    """A running command. Made by `spawn`; use `wait`, then `close`; `stop` at any time.
-
-    Attributes:
-        pid: the command's process; 0 if it was over before that could be told.
-    """
+    """A running command. Made by `spawn`; use `wait`, then `close`; `stop` at any time."""
 
     def __init__(self, handle: Handle, output: int, on_output: Callable[[bytes], None]) -> None:
-        self.pid = 0
         self._handle = handle
         self._output: int | None = output
         self._on_output = on_output
@@ -91,13 +93,18 @@ class Child:
         self._loop.add_reader(output, self._read)
 
     @property
-    def exited(self) -> bool:
-        """True if the command itself is over."""
-        return self._handle.exited.done()
+    def exited(self) -> asyncio.Future[Exit]:
+        """The exit of the command itself; not to be cancelled."""
+        return self._handle.exited
 
     async def wait(self) -> Exit:
-        """Wait for the command's exit and for the rest of its output: until the pipe is closed or idle."""
+        """Wait for the command's exit and for the rest of its output: until the pipe is closed or idle.
+
+        Raises:
+            OSError: it could not be started.
+        """
         outcome = await asyncio.shield(self._handle.exited)
+        self._drain()
         end = self._loop.time() + DRAIN
         self._last = self._loop.time()
         while not self._closed.done():
@@ -117,7 +124,7 @@ class Child:
                 self._handle.force()
             self._drain()
             self._stop_reading()
-        return self._handle.exited.result() if self._handle.exited.done() else Exit(None, 9)
+        return exit_of(self._handle)
 
     def leave(self) -> Handle:
         """Let what the command left in the background run on; the handle can end it later."""
@@ -165,7 +172,7 @@ class Child:
                 self._closed.set_result(None)
 
 
-async def spawn(
+def spawn(
     argv: Sequence[str],
     *,
     cwd: str,
@@ -183,7 +190,8 @@ async def spawn(
         sandbox: what it may do; everything if left out.
 
     Raises:
-        OSError: it can't be started (no such program or folder, arguments too long).
+        OSError: there is no supervisor or no sandbox for it; `Child.wait` says if the program can't be started (no such
+            program or folder, arguments too long).
         ValueError: an argument contains a NUL.
     """
     if any("\0" in word for word in argv):
@@ -200,14 +208,7 @@ async def spawn(
         raise
     finally:
         os.close(write_end)
-    child = Child(handle, read_end, on_output)
-    try:
-        child.pid = await asyncio.shield(handle.started)
-    except BaseException:
-        handle.end()
-        child.close()
-        raise
-    return child
+    return Child(handle, read_end, on_output)
 
 
 def handle_of(
@@ -312,9 +313,11 @@ class Supervised:
         word, _, rest = line.partition(" ")
         if word == "started" and not self.started.done():
             self.started.set_result(int(rest))
-        elif word == "failed" and not self.started.done():
+        elif word == "failed":
             number, _, text = rest.partition(" ")
-            self.started.set_exception(OSError(int(number), text))
+            for future in (self.started, self.exited):
+                future.set_exception(OSError(int(number), text))
+                future.exception()  # now it is no error that nobody heard of
         elif word == "exited" and not self.exited.done():
             status, *left = map(int, rest.split())
             self.exited.set_result(Exit.of(status, left))
@@ -323,6 +326,15 @@ class Supervised:
         if not self.started.done():
             self.started.set_result(0)  # killed (by the command itself, say) before it could tell
         if not self.exited.done():
-            self.exited.set_result(Exit(None, 9))  # the supervisor itself was killed, and the command with it
+            self.exited.set_result(
+                Exit(None, signal.SIGKILL)
+            )  # the supervisor itself was killed, and the command with it
         if not self.gone.done():
             self.gone.set_result(None)
+
+
+def exit_of(handle: Handle) -> Exit:
+    """How a stopped command ended, as far as that is known."""
+    if handle.exited.done() and handle.exited.exception() is None:
+        return handle.exited.result()
+    return Exit(None, signal.SIGKILL)

@@ -6,6 +6,7 @@ A list of what is passed on, not of what is not: names of secrets can't be liste
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from ...core.secrets import is_secret_name
 from ...core.wildcard import match
@@ -55,6 +56,7 @@ def clean_environment(
     return out
 
 
+@lru_cache(maxsize=1000)
 def _usual(name: str) -> bool:
     if is_secret_name(name) or match(name, _CONTENTS):
         return False

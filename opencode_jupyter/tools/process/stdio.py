@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 
 from ...runtime.sandbox.policy import SandboxPolicy
-from .child import DRAIN, STOP, Exit, Handle, handle_of
+from .child import DRAIN, STOP, Exit, Handle, exit_of, handle_of
 
 _CHUNK = 1 << 18
 UNREAD = 64 << 20
@@ -106,7 +106,7 @@ class Stdio:
             if not self._handle.gone.done():
                 self._handle.force()
             self.close()
-        return self._handle.exited.result() if self._handle.exited.done() else Exit(None, 9)
+        return exit_of(self._handle)
 
     def close(self) -> None:
         """Let go of it: what still runs is ended."""
