@@ -94,6 +94,8 @@ def contains(path: str | os.PathLike[str], directory: Path, worktree: Path) -> b
     """Return whether a path is inside the folder or its worktree: as written and with its links followed."""
     check_path(path, "path")
     written = os.path.normpath(os.path.join(directory, path))
+    if written == str(directory):
+        return True
     return _inside(written, str(directory), str(worktree)) and _inside(
         os.path.realpath(written), os.path.realpath(directory), os.path.realpath(worktree)
     )

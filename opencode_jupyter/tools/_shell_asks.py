@@ -19,6 +19,9 @@ from ._secrets import ask_for_secrets
 from .shell.analysis import analyse
 from .shell.findings import Judged, ShellAsks, exactly
 
+SHORT = 400
+"""Characters of a command that is analysed at once, in less time than a thread would take to take over."""
+
 
 async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
     """Go on only if the folders a command touches, and then its sub-commands, are allowed.
@@ -39,7 +42,7 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
         shell=os.path.basename(_shell.shell()),
         protected=[str(ctx.workspace.data_dir)],
     )
-    asks = await run_in_thread(reading)
+    asks = reading() if len(command) < SHORT else await run_in_thread(reading)
     _refuse_interactive(command, asks)
     patterns, _ = _named(ctx, asks)
     if not any(
