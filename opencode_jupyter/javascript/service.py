@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.result import ToolResult
     from ..core.threads import LoopThread
+    from ..runtime.sandbox.startup import StartupFiles
 
 log = logging.getLogger(__name__)
 
@@ -157,8 +158,9 @@ class JavaScriptTools:
         worker.loaded.pop(path, None)
         order = {"do": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
         try:
-            async with asyncio.timeout(LOAD):
-                reply = await worker.request(order)
+            with self._startup_files_kept():
+                async with asyncio.timeout(LOAD):
+                    reply = await worker.request(order)
         except TimeoutError:
             why = f"{path.name} was not loaded within {LOAD:g} s"
             await self._end_if_hung(worker, f"{why} and blocked all JavaScript tools, so their process was ended")
@@ -182,12 +184,14 @@ class JavaScriptTools:
     # ------------------------------------------------------------------ calls
 
     async def _call(self, path: Path, id: str, export: str, arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        worker = await self._ready(path, id)
-        try:
-            return await calls.call(worker, path, id, export, arguments, ctx)
-        except asyncio.CancelledError:
-            self._watch(worker, id)
-            raise
+        with self._startup_files_kept(ctx.call_id) as files:
+            worker = await self._ready(path, id)
+            try:
+                result = await calls.call(worker, path, id, export, arguments, ctx)
+            except asyncio.CancelledError:
+                self._watch(worker, id)
+                raise
+        return files.noted(result)
 
     async def _ready(self, path: Path, id: str) -> Worker:
         """A worker that has a file loaded; loads it again after the process was started again.
@@ -215,6 +219,10 @@ class JavaScriptTools:
             return worker
 
     # ------------------------------------------------------------------ the processes
+
+    def _startup_files_kept(self, name: str = "") -> contextlib.AbstractContextManager[StartupFiles]:
+        sandbox = self._workspace.service(Sandbox)
+        return sandbox.startup_files_kept(sandbox.program("tools"), name)
 
     @property
     def _loading(self) -> asyncio.Lock:

@@ -183,13 +183,17 @@ class McpServers:
         """
 
         async def call() -> ToolResult:
+            from ..runtime.sandbox.service import Sandbox
             from .calls import ServerCall, error_of, result_of  # here, as below: the SDK takes long to import
 
             connection = await self._pool.ready(server)
-            result = await ServerCall(ctx, self._limit(connection.spec)).run(connection, name, arguments)
+            sandbox = self._workspace.service(Sandbox)
+            policy = sandbox.program("mcp", server) if connection.spec.local else None
+            with sandbox.startup_files_kept(policy, ctx.call_id) as files:
+                result = await ServerCall(ctx, self._limit(connection.spec)).run(connection, name, arguments)
             if result.is_error:
                 raise McpError(server, error_of(result))
-            return result_of(result)
+            return files.noted(result_of(result))
 
         return await self._thread.run(call())
 

@@ -95,7 +95,9 @@ class Opener:
         env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
         cwd = _resolve(connection.folder, spec.cwd)
         argv = [program(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
-        server = ServerProgram(argv, cwd, env, self._workspace.service(Sandbox).program("mcp", spec.name))
+        sandbox = self._workspace.service(Sandbox)
+        policy = sandbox.program("mcp", spec.name)
+        server = ServerProgram(argv, cwd, env, policy)
         transport = StdioTransport(server, connection.log, ended.set, self._max_message)
 
         async def why() -> str:
@@ -105,9 +107,10 @@ class Opener:
         client = self._client(connection, transport)
         async with AsyncExitStack() as stack:
             try:
-                async with asyncio.timeout(connection.limit):
-                    await stack.enter_async_context(client)
-                    _skip_result_validation(client)
+                with sandbox.startup_files_kept(policy):
+                    async with asyncio.timeout(connection.limit):
+                        await stack.enter_async_context(client)
+                        _skip_result_validation(client)
             except TimeoutError as error:
                 last = connection.log.last()
                 text = f"it did not answer within {connection.limit:g} s" + (f"; it said: {last}" if last else "")

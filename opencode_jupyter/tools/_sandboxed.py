@@ -9,11 +9,8 @@ from ..core.errors import PermissionCorrectedError, PermissionRejectedError
 from ..core.permission.request import SANDBOX
 from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
-from ..runtime.sandbox.startup import StartupFiles
+from ..runtime.sandbox.startup import SHOWN, StartupFiles
 from .shell.findings import ShellAsks
-
-SHOWN = 8
-"""Start-up files that are named to a person."""
 
 
 class CommandSandbox:
@@ -81,8 +78,7 @@ class CommandSandbox:
         answer = await self._ask(command, blocked, "Keep what it wrote?")
         if answer is True:
             self.startup.restore()
-        there = [(path, f"now {target}" if target else "as before") for path, target in self.startup.moved.items()]
-        moved = "; ".join(f"{path} is {where}" for path, where in there[:SHOWN])
+        moved = self.startup.describe()
         return f"{answer if answer is not True else 'Not all of it could be put back.'} {moved}" if moved else ""
 
     async def may_run_without(self, command: str, blocked: str) -> bool | str:

@@ -29,6 +29,7 @@ from .process.environment import clean_environment
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
+    from ..runtime.sandbox.policy import SandboxPolicy
 
 log = logging.getLogger(__name__)
 
@@ -220,9 +221,12 @@ class Formatters:
         ran = []
         for formatter in self._formatters:
             if path.suffix in formatter.extensions and await self._is_enabled(formatter):
+                service = self._workspace.service(Sandbox)
+                sandbox = service.program("formatter", formatter.name)
                 try:
-                    if await self._run(formatter, path):
-                        ran.append(formatter.name)
+                    with service.startup_files_kept(sandbox):
+                        if await self._run(formatter, path, sandbox):
+                            ran.append(formatter.name)
                 except Exception:
                     log.exception("the formatter %s failed", formatter.name)
         return ran
@@ -245,7 +249,7 @@ class Formatters:
             self._enabled[formatter.name] = known
         return known
 
-    async def _run(self, formatter: Formatter, path: Path) -> bool:
+    async def _run(self, formatter: Formatter, path: Path, sandbox: SandboxPolicy | None) -> bool:
         program = find(formatter.command[0], self._workspace.directory)
         if program is None:
             log.info("the formatter %s is not installed: no %s", formatter.name, formatter.command[0])
@@ -254,7 +258,6 @@ class Formatters:
         keep = self._workspace.config.get("experimental", "shell_env_keep", default=())
         env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=formatter.environment)
         before = await anyio.to_thread.run_sync(path.read_bytes)
-        sandbox = self._workspace.service(Sandbox).program("formatter", formatter.name)
         cwd = str(self._workspace.directory)
         child = spawn(argv, cwd=cwd, env=env, on_output=_discard, sandbox=sandbox)
         try:

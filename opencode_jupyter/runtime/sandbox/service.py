@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...core import ids
 from ...core.permission import Rule, evaluate
 from ...core.permission.rules import NOT_ANALYSED
 from ...core.wildcard import match
@@ -26,6 +28,7 @@ from .settings import SandboxSettings, read_settings
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
+    from .startup import StartupFiles
 
 UNAVAILABLE = "this machine has no sandbox"
 """Origin of the rules that take the place of one."""
@@ -94,12 +97,31 @@ class Sandbox:
         """The policy of a program that the configuration or the project names: not a command, but run for tools.
 
         Args:
-            kind: ``formatter``, ``lsp``, ``tools`` or ``mcp``. They may write the caches of package managers, and all
-                but formatters may use the network: many of them could not start otherwise.
+            kind: ``formatter``, ``lsp``, ``tools`` or ``mcp``. They may write the caches of package managers (of those
+                that must not change the project, only language servers), and all but formatters may use the network:
+                many of them could not start otherwise.
             name: its name in the configuration.
         """
         network = self.settings.network or kind != "formatter"
-        return self._policy(self.settings.program(kind, name), network, _CACHES)
+        profile = self.settings.program(kind, name)
+        caches = [*_CACHES, *self.settings.writable] if profile != "read-only" or kind == "lsp" else ()
+        return self._policy(profile, network, caches)
+
+    @contextlib.contextmanager
+    def startup_files_kept(self, policy: SandboxPolicy | None, name: str = "") -> Iterator[StartupFiles]:
+        """Undo in the end what a sandboxed program does to start-up files meanwhile.
+
+        Args:
+            policy: the program's; None if it may do everything.
+            name: of the folder for what is moved out of the project; a new one if left out.
+        """
+        from .startup import StartupFiles  # here: a first call that runs no program needs none
+
+        files = StartupFiles(policy, self._workspace.data_dir / "blocked" / (name or ids.create("tool")))
+        try:
+            yield files
+        finally:
+            files.move()
 
     def restrict_rules(self) -> None:
         """Where no sandbox holds a model's commands, have those ask that only a rule for everything allows.
@@ -146,7 +168,7 @@ class Sandbox:
         if str(workspace.worktree) != workspace.worktree.anchor:
             folders += [workspace.worktree, *map(Path, worktree_folders(workspace.worktree))]
         project = real_paths(folders)
-        writable = () if profile == "read-only" else real_paths([*folders, *settings.writable, *more])
+        writable = real_paths(more if profile == "read-only" else [*folders, *settings.writable, *more])
         hidden = real_paths([*secrets(str(Path.home())), workspace.data_dir, *settings.hidden])
         protected = () if self.backend == "Landlock" else real_paths(startup_files(writable))
         return SandboxPolicy(

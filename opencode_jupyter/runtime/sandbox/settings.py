@@ -42,7 +42,7 @@ class SandboxSettings:
 
     def program(self, kind: str, name: str = "") -> Profile:
         """The profile of a program that is not a command: ``formatter``, ``lsp``, ``tools``, ``mcp``."""
-        usual: Profile = "off" if self.profile == "off" else "workspace-write"
+        usual: Profile = "off" if self.profile == "off" else "read-only" if kind == "lsp" else "workspace-write"
         return self.programs.get(f"{kind}.{name}") or self.programs.get(kind) or usual
 
     def add(self, entry: Mapping[str, Any], *, restrict: bool = False) -> None:

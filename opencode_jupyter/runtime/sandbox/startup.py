@@ -1,4 +1,4 @@
-"""Start-up files that a sandboxed command makes, changes or deletes: undone until a person wants it.
+"""Start-up files that a sandboxed program makes, changes or deletes: undone until a person wants it.
 
 bubblewrap makes those that exist read-only. What does not exist yet, and with Landlock all of them, can only be looked
 at afterwards: what is new is moved out of the project, and what was there is put back as it was.
@@ -13,12 +13,15 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import atomic
 from ...core.errors import ToolError
 from ...core.paths import make_private_folder
 from .policy import SandboxPolicy
+
+if TYPE_CHECKING:
+    from ...core.result import ToolResult
 
 log = logging.getLogger(__name__)
 _FILES = (("", "opencode.json"), ("", "opencode.jsonc"), ("", ".envrc"), ("", ".opencode"))
@@ -33,6 +36,8 @@ DEPTH = 2
 """Levels of such a folder that are looked at."""
 LARGEST = 1 << 20
 """Bytes of a file that is put back."""
+SHOWN = 8
+"""Start-up files that are named to a person."""
 
 
 class _State(NamedTuple):
@@ -51,15 +56,15 @@ _contents: dict[str, tuple[_State, _Content]] = {}
 
 
 class StartupFiles:
-    """Looks for start-up files that change in the folders of a policy.
+    """Looks for start-up files that change in the folders of a policy; without a policy, for none.
 
     Attributes:
         moved: where each is now that was made or changed, by where it was; "" for one that was only deleted.
     """
 
-    def __init__(self, policy: SandboxPolicy, storage: Path) -> None:
+    def __init__(self, policy: SandboxPolicy | None, storage: Path) -> None:
         self._storage = storage
-        self._roots = policy.writable
+        self._roots = () if policy is None else policy.writable
         self._paths = [
             f"{root}/{name}"
             for root in self._roots
@@ -100,6 +105,18 @@ class StartupFiles:
                     shutil.move(target, path)
                 del self.moved[path]
 
+    def describe(self) -> str:
+        """Where the files are now that were moved, for people and models."""
+        places = [f"{path} is {f'now {target}' if target else 'as before'}" for path, target in self.moved.items()]
+        return "; ".join(places[:SHOWN])
+
+    def noted(self, result: ToolResult) -> ToolResult:
+        """The result of a call, which names the files that were moved."""
+        if self.moved:
+            undone = "The sandbox undid changes of files that other programs run or obey"
+            result.output = f"{result.output}\n\n{undone}: {self.describe()}"
+        return result
+
     def _changed(self, path: str, state: _State) -> bool:
         before, content = self._old[path]
         return state != before and (state.mode != before.mode or _read(path, state) != content)
@@ -109,7 +126,7 @@ class StartupFiles:
         target = str(self._storage / f"{len(self.moved)}-{os.path.basename(path)}")
         shutil.move(path, target)
         self.moved[path] = target
-        log.warning("a sandboxed command wrote the start-up file %s; it is now %s", path, target)
+        log.warning("a sandboxed program wrote the start-up file %s; it is now %s", path, target)
 
     def _put_back(self, path: str, state: _State, content: _Content) -> None:
         self.moved.setdefault(path, "")
@@ -120,7 +137,7 @@ class StartupFiles:
             else:
                 atomic.write(path, content, mode=stat.S_IMODE(state.mode))
         except (OSError, ToolError):
-            log.warning("the start-up file %s, which a sandboxed command changed, cannot be put back", path)
+            log.warning("the start-up file %s, which a sandboxed program changed, cannot be put back", path)
 
     def _present(self) -> Iterator[tuple[str, _State]]:
         found = [f"{root}/.git" for root in self._roots if not os.path.isdir(f"{root}/.git")]
