@@ -6,9 +6,12 @@ can be shown of it, however long it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import FileIO
+from io import BufferedReader, FileIO
+
+from .encoding import BOM
 
 CHUNK = 1 << 18
 """Bytes read at a time: what fits the processor's cache is counted fastest."""
@@ -60,7 +63,7 @@ def is_binary(sample: bytes) -> bool:
     return control / len(sample) > CONTROL_SHARE
 
 
-def page(file: FileIO, first: int, limit: int, stop: Callable[[], None] | None = None) -> Page:
+def page(file: FileIO, first: int, limit: int, stop: Callable[[], None] = lambda: None) -> Page:
     """Up to `limit` lines of `file` from line `first` (from 1), and the number of lines in all.
 
     Args:
@@ -69,92 +72,66 @@ def page(file: FileIO, first: int, limit: int, stop: Callable[[], None] | None =
         limit: at most so many lines; fewer when `PAGE_BYTES` are reached.
         stop: called for every chunk; raises to end the reading.
     """
-    collector = _Collector(Page(first), limit)
+    page = Page(first)
+    if file.read(len(BOM)) != BOM:  # a byte order mark is no text
+        file.seek(0)
     buffer = bytearray(CHUNK)
-    view = memoryview(buffer)
-    before = 0  # newlines passed
-    last = b"\n"[0]
-    at_start = True
-    while size := file.readinto(view):
-        if stop is not None:
+    before = _skip_lines(file, first - 1, buffer, stop)
+    reader = BufferedReader(file, CHUNK)
+    try:
+        room = PAGE_BYTES
+        while len(page.lines) < limit and (line := reader.readline(_KEPT)):
+            end = line
+            while len(end) >= _KEPT and not end.endswith(b"\n"):  # the rest of a long line is passed over
+                stop()
+                end = reader.readline(CHUNK)
+            before += end.endswith(b"\n")
+            text, cut = _cut(_without_end(line).decode("utf-8", "replace"))
+            room -= len(text.encode("utf-8")) + (1 if page.lines else 0)
+            if room < 0:
+                page.capped = True
+                break
+            page.lines.append(text)
+            page.any_cut |= cut
+        while size := reader.readinto(buffer):
             stop()
-        start = 3 if at_start and buffer.startswith(b"\xef\xbb\xbf") else 0  # a byte order mark is no text
-        at_start = False
-        newlines = buffer.count(b"\n", 0, size)
-        if not collector.done and before + newlines >= first - 1:
-            if before < first - 1:
-                start = _after_newline(buffer, size, first - 1 - before)
-            collector.feed(buffer, start, size)
-        before += newlines
-        last = buffer[size - 1]
-    collector.finish()
-    collector.page.total = before + (last != 10)
-    return collector.page
+            before += buffer.count(b"\n", 0, size)
+    finally:
+        reader.detach()
+    page.total = before + (not _ends_with_newline(file))
+    return page
 
 
-def _after_newline(buffer: bytearray, size: int, count: int) -> int:
-    """Index after the `count`-th newline, by bisection over counts."""
-    low, high = 0, size
-    while high - low > 64:
-        middle = (low + high) // 2
-        inside = buffer.count(b"\n", low, middle)
-        if inside >= count:
-            high = middle
-        else:
-            count -= inside
-            low = middle
-    at = low - 1
-    for _ in range(count):
-        at = buffer.index(b"\n", at + 1)
-    return at + 1
+def _ends_with_newline(file: FileIO) -> bool:
+    """Return whether nothing follows the last newline; so for an empty file."""
+    if not file.seek(0, os.SEEK_END):
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
-class _Collector:
-    """Lines of the page, fed with the file's bytes from the page's first line on."""
+def _skip_lines(file: FileIO, count: int, buffer: bytearray, stop: Callable[[], None]) -> int:
+    """Move past `count` lines; gives how many newlines were passed, fewer where the file ends before."""
+    passed = 0
+    while passed < count and (size := file.readinto(buffer)):
+        stop()
+        inside = buffer.count(b"\n", 0, size)
+        if passed + inside < count:
+            passed += inside
+            continue
+        at = 0
+        for _ in range(count - passed):
+            at = buffer.index(b"\n", at) + 1
+        file.seek(at - size, os.SEEK_CUR)
+        return count
+    return passed
 
-    def __init__(self, page: Page, limit: int) -> None:
-        self.page = page
-        self.limit = limit
-        self.done = limit <= 0
-        self.kept = bytearray()  # beginning of the line that is not over yet
-        self.open = False
-        self.bytes = 0
 
-    def feed(self, buffer: bytearray, start: int, end: int) -> None:
-        at = start
-        while at < end and not self.done:
-            newline = buffer.find(b"\n", at, end)
-            stop = end if newline < 0 else newline
-            if self.open:
-                self.kept += buffer[at : min(stop, at + _KEPT - len(self.kept))] if len(self.kept) < _KEPT else b""
-                line = self.kept
-            else:
-                line = buffer[at : min(stop, at + _KEPT)]
-            if newline < 0:
-                self.kept, self.open = line, True
-                return
-            # A CR is part of the line end, but only where the line was not cut before it.
-            self.add(line)
-            self.open = False
-            at = newline + 1
-
-    def finish(self) -> None:
-        if self.open and not self.done:
-            self.add(self.kept)
-            self.open = False
-
-    def add(self, line: bytes | bytearray) -> None:
-        if line.endswith(b"\r") and len(line) < _KEPT:
-            line = line[:-1]
-        text, cut = _cut(line.decode("utf-8", "replace"))
-        size = len(text.encode("utf-8")) + (1 if self.page.lines else 0)
-        if self.bytes + size > PAGE_BYTES:
-            self.page.capped = self.done = True
-            return
-        self.bytes += size
-        self.page.lines.append(text)
-        self.page.any_cut |= cut
-        self.done = len(self.page.lines) >= self.limit
+def _without_end(line: bytes) -> bytes:
+    """A line without its newline; a CR before it is a part of the line end, but only where the line was not cut."""
+    if line.endswith(b"\n"):
+        return line[:-2] if line.endswith(b"\r\n") else line[:-1]
+    return line[:-1] if line.endswith(b"\r") and len(line) < _KEPT else line
 
 
 def _cut(text: str) -> tuple[str, bool]:
