@@ -59,6 +59,12 @@ class Search:
         self.code: int | None = None
         self.errors = ""
 
+    @property
+    def engine_note(self) -> dict[str, str]:
+        """For a result's metadata, where another engine than ripgrep searches."""
+        missing = "python: no ripgrep was found, so ignore files were not read"
+        return {} if self.engine == "ripgrep" else {"engine": missing}
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """What it prints, as it comes. Leaving the loop early, or a cancel, ends the child.
 

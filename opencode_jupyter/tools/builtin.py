@@ -6,15 +6,17 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 
 from ..core.card_spec import PLAIN, CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.tool import Definition, Effect, FormatValidationError, Tool, ToolGroup
 
+Number = Annotated[int, WithJsonSchema({"type": "number"})]
+"""A whole number that OpenCode's schemas call a number."""
 P = TypeVar("P", bound=BaseModel)
 Body = Callable[[P, ToolContext], Awaitable[ToolResult]]
 

@@ -124,8 +124,7 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
         notes.append(f"({hidden} more in files that a rule for read denies, or asks about, are not shown)")
     if project.listing.cut:
         notes.append(f"(Only the first {files:,} files of this folder were searched)")
-    if project.listing.engine != "ripgrep":
-        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    metadata |= project.listing.engine_note
     if not snippets:
         advice = "Describe it in other words, or grep for a text that it must contain."
         notes.insert(0, f"No code found in this project's {files:,} files. {advice}")

@@ -11,7 +11,6 @@ import contextlib
 import json
 import logging
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,17 +112,9 @@ def _oxfmt(project: ProjectFolders) -> bool:
 def _ruff(project: ProjectFolders) -> bool:
     """Wanted where the project configures ruff or names it as a dependency."""
     for path in project.up("pyproject.toml", "ruff.toml", ".ruff.toml"):
-        if path.name != "pyproject.toml" or _has_tool(path.read_text(encoding="utf-8", errors="replace"), "ruff"):
+        if path.name != "pyproject.toml" or "[tool.ruff" in path.read_text(encoding="utf-8", errors="replace"):
             return True
     return any("ruff" in text for text in project.read("requirements.txt", "pyproject.toml", "Pipfile"))
-
-
-def _has_tool(text: str, name: str) -> bool:
-    try:
-        tool: Any = tomllib.loads(text).get("tool")
-    except tomllib.TOMLDecodeError:
-        return f"[tool.{name}" in text
-    return isinstance(tool, dict) and name in tool
 
 
 def _uv(project: ProjectFolders) -> bool:

@@ -131,8 +131,7 @@ def _result(ctx: ToolContext, folder: Path, newest: Newest, search: Search) -> T
     metadata: dict[str, Any] = {"count": len(files), "truncated": truncated}
     if truncated:
         metadata["total"] = newest.count
-    if search.engine != "ripgrep":
-        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    metadata |= search.engine_note
     return ToolResult(
         ctx.workspace.relative(folder),
         "\n".join(lines),

@@ -122,8 +122,7 @@ def _kind(path: Path) -> str:
 
 def _result(pattern: str, matches: Matches, search: Search) -> ToolResult:
     metadata: dict[str, Any] = {"matches": matches.total, "truncated": matches.total > LIMIT}
-    if search.engine != "ripgrep":
-        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    metadata |= search.engine_note
     hidden = []
     if matches.hidden:
         metadata["hidden"] = matches.hidden

@@ -100,8 +100,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError(f"The folder can't be listed: {search.errors or f'exit code {search.code}'}")
     files = sorted(printable(os.fsdecode(name)) for name in names_found)
     metadata: dict[str, Any] = {"count": len(files), "truncated": len(files) >= LIMIT}
-    if search.engine != "ripgrep":
-        metadata["engine"] = "python: no ripgrep was found, so ignore files were not read"
+    metadata |= search.engine_note
     rows = [{"path": str(folder / name), "name": Path(name).name} for name in files]
     return ToolResult(printable(ctx.workspace.relative(folder)), tree(str(folder), files), metadata, records=rows)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
@@ -20,13 +20,12 @@ from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
 from . import _paths, _writing
 from ._paths import assert_external
-from .builtin import builtin
+from .builtin import Number, builtin
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
 from .notebook.change import CellChange, CellEdit, Operation, changed_text, list_around, plan
 from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
 from .notebook_read import label
 
-Number = Annotated[int, WithJsonSchema({"type": "number"})]
 SYNONYMS = {"editMode": "operation", "cellId": "cell", "notebookPath": "filePath", "position": "index"}
 """Names that models know from other notebook tools."""
 DONE = {"replace": "replaced", "insert": "inserted", "delete": "deleted", "move": "moved"}

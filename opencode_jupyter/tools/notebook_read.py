@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
@@ -22,7 +22,7 @@ from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths
 from ._paths import assert_external
-from .builtin import builtin
+from .builtin import Number, builtin
 from .notebook.cells import Cell, NotebookFile, find_cell, parse, problem
 from .notebook.documents import Notebooks, OpenContent, OpenDocument
 from .notebook.outputs import PICTURES, Detail, RenderedOutputs, render_outputs
@@ -35,8 +35,6 @@ LAID_OUT = 200
 """Cells that a card is told the place of."""
 MAX_BYTES = 1 << 30
 """A larger file is not read: its text is held in memory, and no front end opens it."""
-
-Number = Annotated[int, WithJsonSchema({"type": "number"})]
 
 
 class Parameters(Arguments):

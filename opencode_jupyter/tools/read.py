@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
@@ -24,7 +24,7 @@ from ..text.encoding import printable
 from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
 from ._paths import assert_external
-from .builtin import builtin
+from .builtin import Number, builtin
 
 LIMIT = 2000
 """Lines or entries when no limit is given."""
@@ -56,9 +56,6 @@ BINARY = frozenset({
 })
 # fmt: on
 """Extensions that are binary without a look."""
-
-# OpenCode's schema says "number"; whole numbers are what is meant.
-Number = Annotated[int, WithJsonSchema({"type": "number"})]
 
 
 class Parameters(Arguments):

@@ -5,22 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from ..core.card_spec import CardSpec
 from ..core.context import InitContext, ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.tool import Definition, Tool
-from .builtin import description_file
+from .builtin import Number, description_file
 from .web.exa import call_exa
 
 TIMEOUT = 25.0
 """Seconds for the whole search."""
 NOTHING = "No search results found. Please try a different query."
-
-# OpenCode's schema says "number"; whole numbers are what is meant.
-Number = Annotated[int, WithJsonSchema({"type": "number"})]
 
 
 class Parameters(Arguments):

@@ -44,14 +44,14 @@ class Listing:
     Attributes:
         paths: relative to the folder, with slashes.
         cut: whether there are more than `MOST`.
-        engine: ``ripgrep`` or ``python``.
+        engine_note: for a result's metadata, where ripgrep is missing.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.paths: list[str] = []
         self.cut = False
-        self.engine = "ripgrep"
+        self.engine_note: dict[str, str] = {}
         self._raw: bytes | None = None
 
     async def update(self) -> bool:
@@ -64,7 +64,7 @@ class Listing:
         # one thread: the order stays the same, so that an unchanged tree is known by comparing bytes
         search = Search(["--files", "--null", "--threads=1", *globs, "--", "./"], self.root)
         raw = b"".join([chunk async for chunk in search.chunks()])
-        self.engine = search.engine
+        self.engine_note = search.engine_note
         if search.code not in (0, 1) and not raw:
             raise ToolError(f"The project's files can't be listed: {search.errors or f'exit code {search.code}'}")
         if raw == self._raw:

@@ -64,12 +64,6 @@ class CellChange:
         assert cell is not None
         return cell
 
-    @property
-    def loses_outputs(self) -> bool:
-        """True if outputs go with the change."""
-        gone = self.after is None or self.after.type != "code"
-        return self.before is not None and self.before.outputs > 0 and gone
-
 
 def plan(cells: Sequence[Cell], edit: CellEdit, *, with_ids: bool) -> CellChange:
     """Work a change out.
