@@ -24,7 +24,7 @@ from .paths import make_private_folder
 from .state import now_ms
 
 if TYPE_CHECKING:
-    from .atomic_many import Write
+    from .atomic import Write
 
 MAX_ENTRIES = 500
 MAX_BYTES = 256 << 20
@@ -238,7 +238,7 @@ class Changes:
     def _restore(self, chosen: list[Change]) -> None:
         """Make the files what they were before `chosen` (newest first)."""
         with self._files.own_change(change.path for change in chosen):
-            from .atomic_many import write_all  # here, as below: few sessions undo anything
+            from .atomic import write_all  # here, as below: few sessions undo anything
 
             write_all(_back(chosen))
         for change in chosen:
@@ -297,7 +297,7 @@ class Changes:
 
 def _back(chosen: Sequence[Change]) -> list[Write]:
     """What makes the files what they were before `chosen` (newest first)."""
-    from .atomic_many import Write
+    from .atomic import Write
 
     oldest = {change.path: change for change in chosen}
     out = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from ..core import atomic
-from ..core.atomic_many import Write, write_all
+from ..core.atomic import Write, write_all
 from ..core.changes import Author, Change
 from ..core.context import ToolContext
 from ..core.errors import ToolError

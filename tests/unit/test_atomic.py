@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core import atomic, temporaries
-from opencode_jupyter.core.atomic_many import Write, write_all
+from opencode_jupyter.core.atomic import Write, write_all
 from opencode_jupyter.core.errors import ToolError
 
 
@@ -155,7 +155,7 @@ def test_extended_attributes_stay(tmp_path: Path, many: bool) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from opencode_jupyter.core import atomic, atomic_many, temporaries
+from opencode_jupyter.core import atomic, temporaries
 data, folder = map(Path, sys.argv[1:3])
 temporaries.use(data)
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
@@ -166,9 +166,9 @@ else:
     def step(done):
         if done == 2:
             die()
-    atomic_many.write_all(
-        [atomic_many.Write(folder / "a.txt", b"new"), atomic_many.Write(folder / "b.txt", None),
-         atomic_many.Write(folder / "c.txt", None)], step)
+    atomic.write_all(
+        [atomic.Write(folder / "a.txt", b"new"), atomic.Write(folder / "b.txt", None),
+         atomic.Write(folder / "c.txt", None)], step)
 """
 
 

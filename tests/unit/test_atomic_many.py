@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import atomic, atomic_many
-from opencode_jupyter.core.atomic_many import Write, write_all
+from opencode_jupyter.core import atomic
+from opencode_jupyter.core.atomic import Write, write_all
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_is_found_before_anything_is_touched(
         if calls > when:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(atomic_many.atomic, "fill", full)
+    monkeypatch.setattr(atomic, "fill", full)
     with pytest.raises(ToolError, match=r"No space left .* Nothing is changed"):
         write_all(writes(folder))
     assert state(folder) == before

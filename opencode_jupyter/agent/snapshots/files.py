@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...core.atomic_many import Write, write_all
+from ...core.atomic import Write, write_all
 from ...core.errors import ToolError
 from .shadow import Shadow, TreeEntries, TreeEntry
 

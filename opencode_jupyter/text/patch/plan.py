@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...core import atomic
-from ...core.atomic_many import Write, write_all
+from ...core.atomic import Write, write_all
 from ...core.errors import ToolError
 from ...core.paths import check_file_name
 from ..encoding import Text, decode, encode
