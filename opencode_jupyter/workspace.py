@@ -81,11 +81,11 @@ class Workspace(ToolHost):
 
         Options: ``model``, ``agent``, ``tools``, ``format``, ``files``, ``system``, ``max_steps``, ``timeout``,
         ``concurrency``, ``client`` (Dask), ``isolate``, ``on_error``, ``on_ask``, ``on_progress``; see
-        `batch.map_runs`, which says what each is and what is raised.
+        `batch.MapOptions` and `batch.map_runs`.
         """
-        from .batch import map_runs  # here: few sessions need it
+        from .batch import MapOptions, map_runs  # here: few sessions need it
 
-        check_option_names(map_runs, options, "map")
+        check_option_names(MapOptions, options, "map")
         return map_runs(self, requests, **options)
 
     async def evaluate(self, cases: Iterable[Any], scorers: Any, **options: Any) -> Evaluation:
@@ -93,11 +93,11 @@ class Workspace(ToolHost):
 
         Options: ``model``, ``models``, ``n``, ``agent``, ``tools``, ``format``, ``system``, ``max_steps``, ``timeout``,
         ``concurrency``, ``client``, ``isolate``, ``keep``, ``path``, ``seed``, ``on_ask``, ``on_progress``; see
-        `batch.evaluate`, which says what each is and what is raised.
+        `batch.EvaluateOptions` and `batch.evaluate`.
         """
-        from .batch import evaluate  # here, as for `map`
+        from .batch import EvaluateOptions, evaluate  # here, as for `map`
 
-        check_option_names(evaluate, options, "evaluate")
+        check_option_names(EvaluateOptions, options, "evaluate")
         return await evaluate(self, cases, scorers, **options)
 
     @property

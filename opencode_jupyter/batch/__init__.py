@@ -6,14 +6,17 @@ from .cases import Case
 from .evaluate import evaluate
 from .evaluation import Evaluation
 from .map import Many, map_runs
+from .options import EvaluateOptions, MapOptions
 from .results import Lost, Outcome, Progress, Results, RunTimeoutError, WorkerLostError
 from .scorers import Score, command, contains, exact, files_equal, json_equal, model_graded, regex
 
 __all__ = [
     "Case",
+    "EvaluateOptions",
     "Evaluation",
     "Lost",
     "Many",
+    "MapOptions",
     "Outcome",
     "Progress",
     "Results",

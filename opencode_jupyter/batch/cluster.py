@@ -29,7 +29,8 @@ from .transfer import RunResult, unpack
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from .map import Report, Settings
+    from .map import Report
+    from .options import BatchSettings
 
 
 STOP_WAIT = 2.0
@@ -40,7 +41,9 @@ TALKING = 4
 """Threads for everything else: what the others need to make them anew must never wait behind the fetching."""
 
 
-async def on_cluster(workspace: ToolHost, jobs: list[Job], settings: Settings, report: Report, person: Person) -> None:
+async def on_cluster(
+    workspace: ToolHost, jobs: list[Job], settings: BatchSettings, report: Report, person: Person
+) -> None:
     """Run the jobs on Dask's workers and report each outcome as it comes.
 
     Raises:
@@ -51,8 +54,8 @@ async def on_cluster(workspace: ToolHost, jobs: list[Job], settings: Settings, r
         from distributed import Client
     except ImportError as error:
         raise ToolError("client= needs Dask: pip install opencode-jupyter[dask]") from error
-    if not isinstance(settings.client, Client):
-        raise TypeError(f"client= takes a distributed.Client, not {type(settings.client).__name__}")
+    if not isinstance(settings.options.client, Client):
+        raise TypeError(f"client= takes a distributed.Client, not {type(settings.options.client).__name__}")
     token = f"runs-{settings.batch}.token"
     marker = workspace.data_dir / token
     from . import worker  # here: it needs Dask
@@ -71,10 +74,12 @@ async def on_cluster(workspace: ToolHost, jobs: list[Job], settings: Settings, r
 class Cluster:
     """One batch on Dask."""
 
-    def __init__(self, workspace: ToolHost, settings: Settings, report: Report, person: Person, context: bytes) -> None:
+    def __init__(
+        self, workspace: ToolHost, settings: BatchSettings, report: Report, person: Person, context: bytes
+    ) -> None:
         self._context = context
         self._workspace = workspace
-        self._client = settings.client
+        self._client = settings.options.client
         self._settings = settings
         self._report = report
         self._person = person
@@ -89,7 +94,7 @@ class Cluster:
         """See `on_cluster`."""
         name, client = self._settings.batch, self._client
         await self._on_client(client.subscribe_topic, name, self._receive)
-        limit = anyio.Semaphore(self._settings.concurrency or max(1, len(jobs)))
+        limit = anyio.Semaphore(self._settings.options.concurrency or max(1, len(jobs)))
         complete = False
         try:
             await self._on_client(client.register_plugin, plugin)
@@ -165,7 +170,7 @@ class Cluster:
         run = str(wire.pop("run", None) or wire["sessionID"])
         if "questions" in wire:
             return await self._person.question(wire, run)
-        on_ask = self._settings.on_ask
+        on_ask = self._settings.options.on_ask
         if callable(on_ask):
             reply = on_ask(_request(wire))
             return await reply if inspect.isawaitable(reply) else reply

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .approvals import OnAsk
 from .cases import Case, Journal, cases_of
 from .evaluation import Evaluation
-from .folders import Isolate
-from .map import Many, Settings
+from .map import Many
+from .options import BatchSettings, EvaluateOptions
 from .requests import Job, jobs_of
-from .results import OnProgress, Outcome, error_text
+from .results import Outcome, error_text
 from .scorers import Score, Scorer, score, scorers_of
 
 if TYPE_CHECKING:
@@ -65,29 +63,7 @@ class Bench:
         outcome.extra["scores"] = scores
 
 
-async def evaluate(
-    workspace: ToolHost,
-    cases: Iterable[Any],
-    scorers: Any,
-    *,
-    model: Any = None,
-    models: Sequence[Any] | Mapping[str, Any] | None = None,
-    n: int = 1,
-    agent: str | None = None,
-    tools: Any = None,
-    format: Any = None,
-    system: str | None = None,
-    max_steps: int | None = None,
-    timeout: float | None = None,
-    concurrency: int | None = None,
-    client: Any = None,
-    isolate: Isolate | None = "fresh",
-    keep: bool = False,
-    path: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    on_ask: OnAsk = "reject",
-    on_progress: OnProgress | None = None,
-) -> Evaluation:
+async def evaluate(workspace: ToolHost, cases: Iterable[Any], scorers: Any, **options: Any) -> Evaluation:
     """Run cases with one or several models, and score the answers.
 
     Args:
@@ -96,48 +72,29 @@ async def evaluate(
             ``metadata``), or bare prompts.
         scorers: functions of (case, answer, workspace), plain or async, that return a bool, a number, a `Score` or a
             dict of these; one, a list, or a dict of names. `batch.scorers` has some.
-        model: who runs them; None: the workspace's own model.
-        models: several, side by side: a list, or a dict of labels and models.
-        n: how often each model runs each case.
-        agent: as in ``sessions.prompt``.
-        tools: as in ``sessions.prompt``.
-        format: as in ``sessions.prompt``.
-        system: as in ``sessions.prompt``.
-        max_steps: as in ``sessions.prompt``.
-        timeout: seconds for each run.
-        concurrency: runs at once.
-        client: a ``distributed.Client`` whose workers do the runs and the scoring.
-        isolate: where a run works: ``fresh``: an empty folder with the case's files; ``copy``, ``worktree`` or None as
-            for `Workspace.map`, the case's files laid over what is there.
-        keep: leave the folders of the runs where they are, under ``runs`` of the data folder.
-        path: a file in which each row is kept as soon as it is there; rows that it has already are not run again,
-            unless they failed, or their case, model or settings are others now.
-        seed: for the order in which the cases are run.
-        on_ask: who answers asks; left out, each is refused, since nobody watches.
-        on_progress: as for `Workspace.map`.
+        **options: see `EvaluateOptions`.
 
     Raises:
         TypeError: something is no case or no scorer.
-        ValueError: there is nothing to do, or names are there twice.
+        ValueError: an option has a wrong value, there is nothing to do, or names are there twice.
         ToolError: `path` is no file of an evaluation, or can't be written.
         ToolAbortedError: it was stopped; the rows that were done are in `path`.
     """
-    if not isinstance(n, int) or n < 1:
-        raise ValueError(f"n={n!r}: it must be a whole number above 0")
-    if model is not None and models is not None:
-        raise TypeError("give model= or models=, not both")
-    labelled = _labelled([model] if models is None else models)
-    bench = Bench(cases_of(cases), scorers_of(scorers), n, list(labelled))
-    options = {"agent": agent, "tools": tools, "format": format, "system": system, "max_steps": max_steps}
-    requests = [_request(case, labelled[label]) for case in bench.cases for label in bench.models for _ in range(n)]
-    jobs = jobs_of(requests, options, timeout)
-    keys = [_key(bench, job.index, options, isolate) for job in jobs]
-    journal = None if path is None else Journal(path)
+    chosen = EvaluateOptions(**options)
+    labelled = _labelled([chosen.model] if chosen.models is None else chosen.models)
+    bench = Bench(cases_of(cases), scorers_of(scorers), chosen.n, list(labelled))
+    defaults = chosen.prompt_options()
+    requests = [
+        _request(case, labelled[label]) for case in bench.cases for label in bench.models for _ in range(chosen.n)
+    ]
+    jobs = jobs_of(requests, defaults, chosen.timeout)
+    keys = [_key(bench, job.index, defaults, chosen.isolate) for job in jobs]
+    journal = None if chosen.path is None else Journal(chosen.path)
     completed = {} if journal is None else {k: row for k, row in journal.rows.items() if row.get("error") is None}
     rows = {job.index: completed[key] for job, key in zip(jobs, keys, strict=True) if key in completed}
     missing = [job for job in jobs if job.index not in rows]
-    random.Random(seed).shuffle(missing)  # noqa: S311 - an order, no secret
-    settings = Settings(concurrency, client, "keep", on_ask, isolate, on_progress, bench.before, bench.after, keep)
+    random.Random(chosen.seed).shuffle(missing)  # noqa: S311 - an order, no secret
+    settings = BatchSettings(chosen, before=bench.before, after=bench.after, keep=chosen.keep)
     if missing:
         async for outcome in Many(workspace, missing, settings):
             row = rows[outcome.index] = _row(bench, outcome, keys[outcome.index])

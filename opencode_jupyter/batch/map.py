@@ -8,18 +8,19 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ..core.errors import ToolError
 from ..core.threads import call_soon, run_at_home, submit
-from .approvals import OnAsk, Person, ReplyRouter, ReplySource
-from .folders import Isolate, RunFolders
+from .approvals import Person, ReplyRouter, ReplySource
+from .folders import RunFolders
+from .options import BatchSettings, MapOptions
 from .requests import Job, jobs_of
-from .results import OnProgress, Outcome, Results, Tracker
-from .runner import END, After, Before, ProviderPauses, Runner, aborted, person_for
+from .results import Outcome, Results, Tracker
+from .runner import END, ProviderPauses, Runner, aborted, person_for
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -31,85 +32,26 @@ Report = Callable[[Outcome], None]
 """Receives each outcome; any thread may call it."""
 
 
-@dataclass
-class Settings:
-    """How runs are done; see `map_runs`."""
-
-    concurrency: int | None = None
-    client: Any = None
-    on_error: Literal["keep", "raise"] = "keep"
-    on_ask: OnAsk = None
-    isolate: Isolate | None = None
-    on_progress: OnProgress | None = None
-    before: Before | None = None
-    after: After | None = None
-    keep: bool = True
-    batch: str = field(default_factory=lambda: secrets.token_hex(6))
-
-    def __post_init__(self) -> None:
-        if self.on_error not in ("keep", "raise"):
-            raise ValueError(f'on_error={self.on_error!r}: it takes "keep" or "raise"')
-        if self.isolate not in (None, "copy", "worktree", "fresh"):
-            raise ValueError(f'isolate={self.isolate!r}: it takes "copy", "worktree" or None')
-        if self.concurrency is not None and (not isinstance(self.concurrency, int) or self.concurrency < 1):
-            raise ValueError(f"concurrency={self.concurrency!r}: it must be a whole number above 0")
-        if self.on_ask is not None and self.on_ask != "reject" and not callable(self.on_ask):
-            raise ValueError(f'on_ask={self.on_ask!r}: it takes "reject", a function of the request, or None')
-
-
-def map_runs(
-    workspace: ToolHost,
-    requests: Iterable[Any],
-    *,
-    model: Any = None,
-    agent: str | None = None,
-    tools: Any = None,
-    format: Any = None,
-    files: Sequence[Any] | None = None,
-    system: str | None = None,
-    max_steps: int | None = None,
-    timeout: float | None = None,
-    concurrency: int | None = None,
-    client: Any = None,
-    isolate: Isolate | None = None,
-    on_error: Literal["keep", "raise"] = "keep",
-    on_ask: OnAsk = None,
-    on_progress: OnProgress | None = None,
-) -> Many:
+def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Many:
     """Run many prompts or tool calls side by side, each in a session of its own.
 
     Args:
         workspace: where they run.
         requests: texts (prompts); dicts with ``text``, or with ``tool`` and ``arguments``, and with options of their
-            own (`jobs.PROMPT`, ``directory``, ``timeout``); pairs of a tool's name and its arguments.
-        model: for prompts that name none: a name or a `Model`.
-        agent: for requests that name none.
-        tools: which tools prompts may use, as in ``sessions.prompt``.
-        format: the form of the answers: a JSON schema or a pydantic type; the objects are the outcomes' ``value``.
-        files: files that go with every prompt.
-        system: more for the system prompt.
-        max_steps: most steps of a prompt.
-        timeout: seconds for each, waiting for a person not counted.
-        concurrency: how many at once; 8 in this process, all that there are workers for on Dask.
-        client: a ``distributed.Client``: its workers do the runs. Models must then be given by name.
-        isolate: ``copy``: each run works in a copy of the project; ``worktree``: in a git worktree of its last commit;
-            None: all in the same folder, whose files they had better not change side by side.
-        on_error: ``keep``: a failed run's outcome carries its error; ``raise``: the first error ends them all.
-        on_ask: who answers asks: ``reject``, a function of the `PermissionRequest`, None: as for any other call.
-        on_progress: called with a `Progress` at the begin and after each run; left out, a notebook shows a line.
+            own (`requests.PROMPT`, ``directory``, ``timeout``); pairs of a tool's name and its arguments.
+        **options: see `MapOptions`.
 
     Returns:
         `Many`: await it for the `Results`, or iterate over it (``async for``) for outcomes as they come.
 
     Raises:
         TypeError: something is no request.
-        ValueError: an option has a value it does not take.
+        ValueError: an option has a wrong value.
     """
-    defaults = {"model": model, "agent": agent, "tools": tools, "format": format, "files": files}
-    defaults |= {"system": system, "max_steps": max_steps}
-    jobs = jobs_of(requests, defaults, timeout)
-    settings = Settings(concurrency, client, on_error, on_ask, isolate, on_progress)
-    return Many(workspace, jobs, settings)
+    chosen = MapOptions(**options)
+    defaults = {**chosen.prompt_options(), "model": chosen.model, "files": chosen.files}
+    jobs = jobs_of(requests, defaults, chosen.timeout)
+    return Many(workspace, jobs, BatchSettings(chosen, chosen.on_error))
 
 
 class Many:
@@ -121,7 +63,7 @@ class Many:
     """
 
     def __init__(
-        self, workspace: ToolHost, jobs: list[Job], settings: Settings, previous: Sequence[Outcome] = ()
+        self, workspace: ToolHost, jobs: list[Job], settings: BatchSettings, previous: Sequence[Outcome] = ()
     ) -> None:
         self.workspace = workspace
         self.jobs = jobs
@@ -173,7 +115,7 @@ class Many:
         cell_loop, cell_context = asyncio.get_running_loop(), contextvars.copy_context()
         outcomes: asyncio.Queue[Outcome | None] = asyncio.Queue()
         jobs = [job for job in self.jobs if job.index not in self._done]
-        tracker = Tracker(len(jobs), self.settings.on_progress)
+        tracker = Tracker(len(jobs), self.settings.options.on_progress)
         tracker.begin()
 
         def report(outcome: Outcome | None) -> None:
@@ -210,7 +152,7 @@ class Many:
         with anyio.CancelScope() as self._scope:
             if self._reason is not None:
                 self._scope.cancel()
-            if self.settings.client is not None:
+            if self.settings.options.client is not None:
                 from .cluster import on_cluster
 
                 await on_cluster(self.workspace, jobs, self.settings, report, person)
@@ -220,7 +162,7 @@ class Many:
     async def _run_here(self, jobs: list[Job], report: Report, person: Person) -> None:
         settings, workspace = self.settings, self.workspace
         runner = Runner(
-            RunFolders(workspace, settings.batch, settings.isolate),
+            RunFolders(workspace, settings.batch, settings.options.isolate),
             workspace.service(ProviderPauses),
             settings.before,
             settings.after,
@@ -234,11 +176,11 @@ class Many:
                 report(await runner.run(queue.popleft()))
 
         # where neither can answer, the workspace must not look as if somebody could: a doom loop would wait for ever
-        has_answers = settings.on_ask is not None or ask_person is not None
-        source = ReplySource(runner.covers, settings.on_ask, ask_person)
+        has_answers = settings.options.on_ask is not None or ask_person is not None
+        source = ReplySource(runner.covers, settings.options.on_ask, ask_person)
         with workspace.service(ReplyRouter).added(source) if has_answers else nullcontext():
             async with anyio.create_task_group() as group:
-                for _ in range(min(settings.concurrency or CONCURRENCY, len(jobs))):
+                for _ in range(min(settings.options.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)
 
     def _again(self, results: Results) -> Many:

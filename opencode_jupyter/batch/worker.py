@@ -33,7 +33,7 @@ from .runner import After, Before, ProviderPauses, Runner
 from .transfer import RunResult, pack, pack_error
 
 if TYPE_CHECKING:
-    from .map import Settings
+    from .options import BatchSettings
 
 CONTEXT = "context"
 """Id of the request for the batch's `Context`."""
@@ -74,7 +74,7 @@ class Context:
     after: After | None = None
 
 
-def pack_context(workspace: ToolHost, settings: Settings, token: str) -> bytes:
+def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> bytes:
     """The pickled `Context` of a batch.
 
     Raises:
@@ -100,8 +100,8 @@ def pack_context(workspace: ToolHost, settings: Settings, token: str) -> bytes:
         list(workspace.rules),
         list(workspace.permissions.approved),
         tools,
-        settings.on_ask == "reject",
-        settings.isolate,
+        settings.options.on_ask == "reject",
+        settings.options.isolate,
         settings.keep,
         settings.before,
         settings.after,
