@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._model_calls import CallResult, ModelCall, field_of
+from ._model_calls import ModelCall, ModelCallResult, field_of
 from ._openai import parameters
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ def calls_in(content: Any) -> list[ModelCall]:
     ]
 
 
-def result_messages(results: Sequence[CallResult]) -> list[dict[str, Any]]:
+def result_messages(results: Sequence[ModelCallResult]) -> list[dict[str, Any]]:
     """The message with the results of calls; none if there are none."""
     blocks = [_result_block(call_result) for call_result in results]
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _result_block(call_result: CallResult) -> dict[str, Any]:
+def _result_block(call_result: ModelCallResult) -> dict[str, Any]:
     result = call_result.result
     files = [part for file in result.attachments if (part := _file_block(file)) is not None]
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_result.call.id}

@@ -38,7 +38,7 @@ class ModelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class CallResult:
+class ModelCallResult:
     """The result of a call.
 
     Attributes:
@@ -68,7 +68,7 @@ class Caller:
     session: str | Session | None
     names: frozenset[str] | None
 
-    async def run(self, calls: Sequence[ModelCall]) -> list[CallResult]:
+    async def run(self, calls: Sequence[ModelCall]) -> list[ModelCallResult]:
         """Make calls, all at once; the results in the order of the calls.
 
         Raises:
@@ -123,7 +123,7 @@ class Caller:
             names = wire_names(registry.names())
         return {name: id for id, name in names.items()}
 
-    async def _run_call(self, call: ModelCall, ids: dict[str, str]) -> CallResult:
+    async def _run_call(self, call: ModelCall, ids: dict[str, str]) -> ModelCallResult:
         id, arguments = ids.get(call.name, call.name), call.arguments
         if self.names is not None and id not in self.names:
             known = ", ".join(sorted(self.names))
@@ -132,8 +132,8 @@ class Caller:
         try:
             result, started = await self._run_tool(id, arguments, call.id or None)
         except Exception as error:
-            return CallResult(call, ToolResult(output=error_text(error)), failed=True)
-        return CallResult(call, result, failed=started.part.tool == INVALID)
+            return ModelCallResult(call, ToolResult(output=error_text(error)), failed=True)
+        return ModelCallResult(call, result, failed=started.part.tool == INVALID)
 
 
 def field_of(item: Any, name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._model_calls import CallResult, ModelCall, field_of
+from ._model_calls import ModelCall, ModelCallResult, field_of
 
 if TYPE_CHECKING:
     from ..core.result import Attachment
@@ -54,7 +54,7 @@ def calls_in(response: Any) -> list[ModelCall]:
     return [call for item in response if (call := _call_of(item)) is not None]
 
 
-def result_messages(results: Sequence[CallResult]) -> list[dict[str, Any]]:
+def result_messages(results: Sequence[ModelCallResult]) -> list[dict[str, Any]]:
     """The messages with the results of calls."""
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []

@@ -23,7 +23,7 @@ from ..core.paths import make_private_folder
 from ..core.permission import PermissionRequest
 from ..core.threads import call_soon, run_on_loop
 from .approvals import Person
-from .requests import Job
+from .requests import BatchJob
 from .results import Lost, Outcome, WorkerLostError
 from .transfer import RunResult, unpack
 
@@ -42,7 +42,7 @@ TALKING = 4
 
 
 async def on_cluster(
-    workspace: ToolHost, jobs: list[Job], settings: BatchSettings, report: Report, person: Person
+    workspace: ToolHost, jobs: list[BatchJob], settings: BatchSettings, report: Report, person: Person
 ) -> None:
     """Run the jobs on Dask's workers and report each outcome as it comes.
 
@@ -90,7 +90,7 @@ class Cluster:
         self._fetchers = ThreadPoolExecutor(FETCHING, "opencode-dask-fetch")
         self._talkers = ThreadPoolExecutor(TALKING, "opencode-dask-talk")
 
-    async def run(self, jobs: list[Job], sent: dict[int, Job], plugin: Any) -> None:
+    async def run(self, jobs: list[BatchJob], sent: dict[int, BatchJob], plugin: Any) -> None:
         """See `on_cluster`."""
         name, client = self._settings.batch, self._client
         await self._on_client(client.subscribe_topic, name, self._receive)
@@ -113,7 +113,7 @@ class Cluster:
                 for pool in (self._fetchers, self._talkers):
                     pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _run_job(self, job: Job, sent: Job, limit: anyio.Semaphore) -> None:
+    async def _run_job(self, job: BatchJob, sent: BatchJob, limit: anyio.Semaphore) -> None:
         from .worker import run_job
 
         name = self._settings.batch
@@ -200,7 +200,7 @@ class Cluster:
         return await self._loop.run_in_executor(pool or self._talkers, partial(function, *arguments, **options))
 
 
-def _sendable(job: Job) -> Job:
+def _sendable(job: BatchJob) -> BatchJob:
     """A job as it stands in the task graph: plain data, the request itself left out.
 
     Raises:

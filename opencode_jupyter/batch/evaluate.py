@@ -14,7 +14,7 @@ from .cases import Case, Journal, cases_of
 from .evaluation import Evaluation
 from .map import Many
 from .options import BatchSettings, EvaluateOptions
-from .requests import Job, jobs_of
+from .requests import BatchJob, jobs_of
 from .results import Outcome, error_text
 from .scorers import Score, Scorer, score, scorers_of
 
@@ -44,11 +44,11 @@ class Bench:
         case, model = divmod(of_case, len(self.models))
         return self.cases[case], self.models[model], repeat
 
-    async def before(self, workspace: ToolHost, job: Job) -> None:
+    async def before(self, workspace: ToolHost, job: BatchJob) -> None:
         """Lay the case's files."""
         await self.at(job.index)[0].lay(workspace)
 
-    async def after(self, workspace: ToolHost, job: Job, outcome: Outcome) -> None:
+    async def after(self, workspace: ToolHost, job: BatchJob, outcome: Outcome) -> None:
         """Score the answer; a scorer's own error is the row's."""
         if outcome.error is not None:
             return

@@ -18,7 +18,7 @@ from ..agent.sessions import sessions_of
 from ..core.errors import ToolError
 from ..core.host import ToolHost
 from ..core.paths import find_worktree, make_private_folder
-from .requests import Job
+from .requests import BatchJob
 
 if TYPE_CHECKING:
     from ..agent.sessions import AgentSession
@@ -56,7 +56,7 @@ class RunFolders:
             )
 
     @asynccontextmanager
-    async def of(self, job: Job) -> AsyncIterator[tuple[ToolHost, AgentSession, str]]:
+    async def of(self, job: BatchJob) -> AsyncIterator[tuple[ToolHost, AgentSession, str]]:
         """A run's workspace, its session (a new one if it names none), the root of the copy made for it ("" for none).
 
         Raises:
@@ -83,7 +83,7 @@ class RunFolders:
                 if child is not session:
                     workspace.sessions.add(child)
 
-    async def _folder(self, job: Job) -> tuple[Path, str]:
+    async def _folder(self, job: BatchJob) -> tuple[Path, str]:
         directory = Path(job.directory or self.workspace.directory)
         if not directory.is_absolute():
             directory = self.workspace.directory / directory

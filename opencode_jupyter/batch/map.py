@@ -18,7 +18,7 @@ from ..core.threads import call_soon, run_at_home, submit
 from .approvals import Person, ReplyRouter, ReplySource
 from .folders import RunFolders
 from .options import BatchSettings, MapOptions
-from .requests import Job, jobs_of
+from .requests import BatchJob, jobs_of
 from .results import Outcome, Results, Tracker
 from .runner import END, ProviderPauses, Runner, aborted, person_for
 
@@ -63,7 +63,7 @@ class Many:
     """
 
     def __init__(
-        self, workspace: ToolHost, jobs: list[Job], settings: BatchSettings, previous: Sequence[Outcome] = ()
+        self, workspace: ToolHost, jobs: list[BatchJob], settings: BatchSettings, previous: Sequence[Outcome] = ()
     ) -> None:
         self.workspace = workspace
         self.jobs = jobs
@@ -146,7 +146,7 @@ class Many:
                 with anyio.CancelScope(shield=True):
                     await asyncio.wait({running}, timeout=END + 1)
 
-    async def _run(self, jobs: list[Job], report: Report, person: Person) -> None:
+    async def _run(self, jobs: list[BatchJob], report: Report, person: Person) -> None:
         """Run the jobs, on the workspace's loop."""
         self._home = asyncio.get_running_loop()
         with anyio.CancelScope() as self._scope:
@@ -159,7 +159,7 @@ class Many:
             else:
                 await self._run_here(jobs, report, person)
 
-    async def _run_here(self, jobs: list[Job], report: Report, person: Person) -> None:
+    async def _run_here(self, jobs: list[BatchJob], report: Report, person: Person) -> None:
         settings, workspace = self.settings, self.workspace
         runner = Runner(
             RunFolders(workspace, settings.batch, settings.options.isolate),

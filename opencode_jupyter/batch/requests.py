@@ -18,7 +18,7 @@ TITLE_LENGTH = 60
 
 
 @dataclass(slots=True)
-class Job:
+class BatchJob:
     """One request.
 
     Attributes:
@@ -50,7 +50,7 @@ class Job:
         return text if len(text) <= TITLE_LENGTH else text[: TITLE_LENGTH - 1] + "…"
 
 
-def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float | None = None) -> list[Job]:
+def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float | None = None) -> list[BatchJob]:
     """Jobs from requests.
 
     Args:
@@ -68,7 +68,7 @@ def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float
     return [_job(index, request, options, timeout) for index, request in enumerate(requests)]
 
 
-def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float | None) -> Job:
+def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float | None) -> BatchJob:
     where = f"request {index}"
     if isinstance(request, str):
         fields: dict[str, Any] = {"text": request}
@@ -88,7 +88,7 @@ def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float |
     unknown = [str(name) for name in fields if name not in allowed]
     if unknown:
         raise TypeError(f"{where} has {', '.join(unknown)}; it takes {', '.join(sorted(allowed))}")
-    job = Job(index, request, timeout=fields.get("timeout", timeout))
+    job = BatchJob(index, request, timeout=fields.get("timeout", timeout))
     check_timeout(job.timeout, f"{where}: timeout")
     if fields.get("directory") is not None:
         job.directory = str(fields["directory"])

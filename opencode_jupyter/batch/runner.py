@@ -22,7 +22,7 @@ from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
 from .approvals import Person, settle
 from .folders import RunFolders, discard
-from .requests import Job
+from .requests import BatchJob
 from .results import Outcome, RunTimeoutError
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ TICK = 0.1
 END = 3.0
 """Seconds a run has to end when it is stopped."""
 
-Before = Callable[["ToolHost", Job], Awaitable[None]]
-After = Callable[["ToolHost", Job, Outcome], Awaitable[None]]
+Before = Callable[["ToolHost", BatchJob], Awaitable[None]]
+After = Callable[["ToolHost", BatchJob, Outcome], Awaitable[None]]
 
 
 @dataclass
@@ -151,7 +151,7 @@ class Runner:
         except KeyError:
             return None
 
-    async def run(self, job: Job, on_start: Callable[[str], None] | None = None) -> Outcome:
+    async def run(self, job: BatchJob, on_start: Callable[[str], None] | None = None) -> Outcome:
         """Run a job; only a cancel is raised. `on_start` receives the id of its session."""
         outcome = Outcome(job.index, job.request)
         since = time.monotonic()
@@ -183,7 +183,7 @@ class Runner:
             outcome.extra["copied"] = copied
         return outcome
 
-    async def _work(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
+    async def _work(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         try:
             if job.tool:
                 await self._call(workspace, job, session, outcome)
@@ -192,7 +192,7 @@ class Runner:
         except Exception as error:
             outcome.error, outcome.ended = error, "failed"
 
-    async def _call(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
+    async def _call(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         agent = job.options.get("agent")
         if agent is not None and agent not in workspace.agents and not workspace.registry.is_fresh():
             await workspace.registry.prepare()  # it may be a plugin's
@@ -205,7 +205,7 @@ class Runner:
                 outcome.extra["direct"] = _parts(call)
         outcome.text, outcome.value, outcome.ended = result.output, result, "done"
 
-    async def _prompt(self, workspace: ToolHost, job: Job, session: AgentSession, outcome: Outcome) -> None:
+    async def _prompt(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
         if self.pauses is not None and options.get("model") is not None:
             options["model"] = await self._paced(workspace, options["model"])

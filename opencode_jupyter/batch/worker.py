@@ -27,7 +27,7 @@ from ..core.question_request import QuestionRequest
 from ..core.threads import LoopThread, call_soon
 from .approvals import ReplyRouter, ReplySource, settle
 from .folders import Isolate, RunFolders
-from .requests import Job
+from .requests import BatchJob
 from .results import Outcome
 from .runner import After, Before, ProviderPauses, Runner
 from .transfer import RunResult, pack, pack_error
@@ -176,11 +176,11 @@ class BatchPlugin(WorkerPlugin):
             workspace.service(ReplyRouter).sources.append(ReplySource(lambda _: True, on_ask, self._request_reply))
             return self._runner
 
-    def submit(self, job: Job) -> concurrent.futures.Future[RunResult]:
+    def submit(self, job: BatchJob) -> concurrent.futures.Future[RunResult]:
         """Start a job on the loop of the runs."""
         return _thread.submit(self._run(job))
 
-    async def _run(self, job: Job) -> RunResult:
+    async def _run(self, job: BatchJob) -> RunResult:
         attempt, address = secrets.token_hex(6), self._worker.address
         try:
             runner = await self._open()
@@ -243,7 +243,7 @@ class BatchPlugin(WorkerPlugin):
         call_soon(_thread.loop, answer)
 
 
-def run_job(batch: str, job: Job) -> RunResult:
+def run_job(batch: str, job: BatchJob) -> RunResult:
     """Run a job: the task of Dask's graph, in a thread of Dask's. The run's own failure is in what it returns."""
     worker = get_worker()
     key = worker.get_current_task()
@@ -263,7 +263,7 @@ def run_job(batch: str, job: Job) -> RunResult:
             return _stopped(job)  # not raised: Dask would log the job
 
 
-def _stopped(job: Job) -> RunResult:
+def _stopped(job: BatchJob) -> RunResult:
     error = pack_error(ToolAbortedError("the run was stopped"))
     return RunResult("", Outcome(job.index, None, ended="failed"), error)
 
@@ -273,7 +273,7 @@ def send_reply(batch: str, request_id: str, reply: Any, dask_worker: Any = None)
     dask_worker.plugins[batch].reply(request_id, reply)
 
 
-async def _result(runner: Runner, attempt: str, job: Job, on_start: Callable[[str], None]) -> RunResult:
+async def _result(runner: Runner, attempt: str, job: BatchJob, on_start: Callable[[str], None]) -> RunResult:
     outcome = await runner.run(job, on_start)
     workspace = runner.folders.workspace
     result = pack(workspace, attempt, outcome)

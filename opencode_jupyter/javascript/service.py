@@ -38,7 +38,7 @@ END = 2.5
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _LoadedFile:
     """A file that was loaded."""
 
     namespace: str
@@ -63,7 +63,7 @@ class JavaScriptTools:
         self._workspace = workspace
         self._home: LoopThread | None = None
         self._workers: dict[Kind, Worker] = {}
-        self._files: dict[Path, _File] = {}
+        self._files: dict[Path, _LoadedFile] = {}
         self._lock: asyncio.Lock | None = None
         self._watching: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -141,7 +141,7 @@ class JavaScriptTools:
                 chosen = bun
                 listed = await self._load_in(chosen, path, namespace, elsewhere=False)
             self._workers[chosen.kind].loaded[path] = digest
-        self._files[path] = _File(namespace, digest, chosen)
+        self._files[path] = _LoadedFile(namespace, digest, chosen)
         return listed
 
     async def _load_in(self, chosen: Runtime, path: Path, namespace: str, elsewhere: bool) -> list[dict[str, Any]]:

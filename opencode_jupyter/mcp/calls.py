@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from ..core.context import ToolContext
-    from .connection import Connection
+    from .connection import ServerConnection
 
 
 class ServerCall:
@@ -66,7 +66,7 @@ class ServerCall:
         self._progress = f"; it had come to {share}" + (f" ({message})" if message else "")
         self.ctx.metadata(metadata={"progress": shown})
 
-    async def run(self, connection: Connection, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    async def run(self, connection: ServerConnection, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call a tool.
 
         Args:

@@ -103,10 +103,10 @@ class LiveClient:
     pid: int = 0
 
 
-OpenClient = Callable[["Connection"], "AbstractAsyncContextManager[LiveClient]"]
+OpenClient = Callable[["ServerConnection"], "AbstractAsyncContextManager[LiveClient]"]
 
 
-class Connection:
+class ServerConnection:
     """A server in use. Belongs to the loop of the servers; the attributes may be read on any thread.
 
     Args:
@@ -131,7 +131,7 @@ class Connection:
         spec: ServerSpec,
         folder: Path,
         open_client: OpenClient,
-        on_change: Callable[[Connection, bool], None],
+        on_change: Callable[[ServerConnection, bool], None],
     ) -> None:
         self.spec = spec
         self.folder = folder

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..core.host import ToolHost
     from .calls import ServerCall
-    from .connection import Connection
+    from .connection import ServerConnection
 
 current_call: ContextVar[ServerCall | None] = ContextVar("mcp_call", default=None)
 """The call in whose task this code runs; requests of servers of the older protocol come outside of it."""
@@ -53,14 +53,14 @@ class Callbacks:
         folder = self._workspace.directory
         return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name or "/"})])
 
-    def sampling(self, connection: Connection) -> SamplingFnT | None:
+    def sampling(self, connection: ServerConnection) -> SamplingFnT | None:
         """The callback that requests a model's answer; None where the configuration does not allow it."""
         if not allowed(self._workspace):
             return None
         name = connection.spec.name
         return sampling(self._workspace, connection, lambda: current_call.get() or self._newest(name))
 
-    def elicitation(self, connection: Connection) -> ElicitationFnT:
+    def elicitation(self, connection: ServerConnection) -> ElicitationFnT:
         """The callback that answers the forms of one server."""
 
         async def answer(context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
@@ -80,7 +80,7 @@ class Callbacks:
 
         return answer
 
-    async def _form(self, server: str, message: str, fields: list[Field], call: ServerCall) -> ElicitResult:
+    async def _form(self, server: str, message: str, fields: list[FormField], call: ServerCall) -> ElicitResult:
         """Ask for a form's fields on the card of the call; a form without fields is accepted or declined."""
         content: dict[str, Any] = {}
         open_fields, notes = list(fields), dict[str, str]()
@@ -116,7 +116,7 @@ HEADER = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a form.
 
     Attributes:
@@ -219,17 +219,17 @@ def _label(value: Any) -> str:
 _LIMITS = (("minimum", "or more"), ("maximum", "or less"), ("format", "expected"))
 
 
-def form_fields(schema: Mapping[str, Any]) -> list[Field]:
+def form_fields(schema: Mapping[str, Any]) -> list[FormField]:
     """The fields of a form's schema, in order."""
     properties = schema.get("properties")
     required = schema.get("required")
     names = required if isinstance(required, list) else []
     if not isinstance(properties, Mapping):
         return []
-    return [Field(str(k), v if isinstance(v, Mapping) else {}, k in names) for k, v in properties.items()]
+    return [FormField(str(k), v if isinstance(v, Mapping) else {}, k in names) for k, v in properties.items()]
 
 
-def form_questions(server: str, message: str, fields: Sequence[Field], notes: Mapping[str, str]) -> list[Question]:
+def form_questions(server: str, message: str, fields: Sequence[FormField], notes: Mapping[str, str]) -> list[Question]:
     """The questions for fields of a form; the first names the server."""
     intro = f"The MCP server {server} asks: {message}"
     if not fields:

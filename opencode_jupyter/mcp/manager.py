@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.tool import Tool
     from .calls import Prompt, Resource
-    from .connection import Connection
+    from .connection import ServerConnection
 
 END = 2.7
 """Seconds that ending all servers may take."""
@@ -262,7 +262,7 @@ class McpServers:
         ]
         await self._pool.bring_up(names)
 
-        async def request_list(connection: Connection) -> list[T]:
+        async def request_list(connection: ServerConnection) -> list[T]:
             try:
                 async with asyncio.timeout(connection.limit):
                     return await request(connection.spec.name, await connection.client())

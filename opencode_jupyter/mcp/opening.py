@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, Implementation, LoggingMessageNotification
 
 from ..runtime.sandbox.service import Sandbox
 from ..tools.process.environment import clean_environment
-from .connection import Connection, LiveClient
+from .connection import LiveClient, ServerConnection
 from .elicitation import Callbacks
 from .errors import AuthError, McpError, auth_error, describe_error
 from .oauth import Auth, auth_for
@@ -47,7 +47,7 @@ class Opener:
         self._callbacks = callbacks
 
     @asynccontextmanager
-    async def __call__(self, connection: Connection) -> AsyncIterator[LiveClient]:
+    async def __call__(self, connection: ServerConnection) -> AsyncIterator[LiveClient]:
         """A client, connected within the server's time limit.
 
         Raises:
@@ -60,7 +60,7 @@ class Opener:
             async with self._remote(connection) as client:
                 yield client
 
-    def _client(self, connection: Connection, transport: Any) -> Client:
+    def _client(self, connection: ServerConnection, transport: Any) -> Client:
         async def on_log(params: LoggingMessageNotificationParams) -> None:
             connection.log.add(str(params.data), params.level)
 
@@ -88,7 +88,7 @@ class Opener:
     # ------------------------------------------------------------------ programs
 
     @asynccontextmanager
-    async def _local(self, connection: Connection) -> AsyncIterator[LiveClient]:
+    async def _local(self, connection: ServerConnection) -> AsyncIterator[LiveClient]:
         spec, ended = connection.spec, asyncio.Event()
         experimental = self._workspace.config.data.get("experimental") or {}
         keep = experimental.get("shell_env_keep", ())
@@ -124,7 +124,7 @@ class Opener:
     # ------------------------------------------------------------------ addresses
 
     @asynccontextmanager
-    async def _remote(self, connection: Connection) -> AsyncIterator[LiveClient]:
+    async def _remote(self, connection: ServerConnection) -> AsyncIterator[LiveClient]:
         """Streamable HTTP, then SSE; a refusal for want of a login ends the trial."""
         spec = connection.spec
         transports = [spec.transport] if spec.transport else ["http", "sse"]
@@ -154,7 +154,12 @@ class Opener:
         raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
 
     async def _transport(
-        self, stack: AsyncExitStack, connection: Connection, name: str, refused: list[int], auth: httpx2.Auth | None
+        self,
+        stack: AsyncExitStack,
+        connection: ServerConnection,
+        name: str,
+        refused: list[int],
+        auth: httpx2.Auth | None,
     ) -> Any:
         spec = connection.spec
 

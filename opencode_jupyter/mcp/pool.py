@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.tool import Tool
     from .calls import ServerCall
-    from .connection import Connection
+    from .connection import ServerConnection
     from .opening import Opener
 
 CHANGED = "mcp.tools.changed"
@@ -39,7 +39,7 @@ class ConnectionPool:
         self._fingerprints: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
         self._closing = False
-        self.connections: dict[str, Connection] = {}
+        self.connections: dict[str, ServerConnection] = {}
         self.tools: list[Tool] = []
 
     def needs_start(self, spec: ServerSpec, *, called: bool) -> bool:
@@ -81,7 +81,7 @@ class ConnectionPool:
         self._closing = True
         await self.end(list(self.connections))
 
-    async def ready(self, name: str) -> Connection:
+    async def ready(self, name: str) -> ServerConnection:
         """A server's connection, started if it was not.
 
         Raises:
@@ -95,15 +95,15 @@ class ConnectionPool:
         await self.bring_up([name])
         return self._connection(spec)
 
-    def _connection(self, spec: ServerSpec) -> Connection:
+    def _connection(self, spec: ServerSpec) -> ServerConnection:
         connection = self.connections.get(spec.name)
         if connection is None:
             if self._closing:
                 raise McpError(spec.name, "the workspace is closing")
-            from .connection import Connection  # here: most projects have no servers
+            from .connection import ServerConnection  # here: most projects have no servers
 
             folder = self._workspace.directory
-            connection = Connection(spec, folder, self._get_opener(), self._changed)
+            connection = ServerConnection(spec, folder, self._get_opener(), self._changed)
             self.connections[spec.name] = connection
         return connection
 
@@ -120,14 +120,14 @@ class ConnectionPool:
         connection = self.connections.get(server)
         return connection.calls[-1] if connection is not None and connection.calls else None
 
-    def _is_current(self, connection: Connection, spec: ServerSpec | None) -> bool:
+    def _is_current(self, connection: ServerConnection, spec: ServerSpec | None) -> bool:
         """Return whether a server runs as it is configured now, in the workspace's folder."""
         moved = connection.spec.local and connection.folder != self._workspace.directory
         return connection.spec == spec and not moved
 
     # ------------------------------------------------------------------ changed tools
 
-    def _changed(self, connection: Connection, tools: bool) -> None:
+    def _changed(self, connection: ServerConnection, tools: bool) -> None:
         """A connection has another status, or other tools."""
         if self._closing:
             return
@@ -151,7 +151,7 @@ class ConnectionPool:
             self.tools = tools_of(listings, taken, self._call)
         registry.changed()
 
-    def _revoke_grants(self, connection: Connection) -> None:
+    def _revoke_grants(self, connection: ServerConnection) -> None:
         """A person allowed a tool for this session as it described itself then; another description asks again."""
         from .connection import fingerprints
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..core.host import ToolHost
     from .calls import ServerCall
-    from .connection import Connection
+    from .connection import ServerConnection
 
 KEY = "mcp_sampling"
 """Key under ``experimental``: true for the configuration's small model, or its model; or a model's name."""
@@ -50,7 +50,9 @@ def allowed(workspace: ToolHost) -> bool:
     return setting is True or (isinstance(setting, str) and bool(setting))
 
 
-def sampling(workspace: ToolHost, connection: Connection, call_of: Callable[[], ServerCall | None]) -> SamplingFnT:
+def sampling(
+    workspace: ToolHost, connection: ServerConnection, call_of: Callable[[], ServerCall | None]
+) -> SamplingFnT:
     """The callback that answers the requests of one server.
 
     Args:

@@ -10,7 +10,7 @@ from .configuration import UNTRUSTED, ServerConfiguration, ServerSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .connection import Connection
+    from .connection import ServerConnection
 
 State = Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
 
@@ -46,7 +46,7 @@ class StatusReport:
         connections: those that were started, by name.
     """
 
-    def __init__(self, configuration: ServerConfiguration, connections: Mapping[str, Connection]) -> None:
+    def __init__(self, configuration: ServerConfiguration, connections: Mapping[str, ServerConnection]) -> None:
         self._configuration = configuration
         self._connections = connections
 

@@ -77,12 +77,12 @@ class StdioTransport:
         self.process: Stdio | None = None
         self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
 
-    async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _Writer]:
+    async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _MessageWriter]:
         program = self._program
         self.process = await converse(program.argv, cwd=program.cwd, env=program.env, sandbox=program.sandbox)
         self.process.hear_errors(self._log.feed)
         self.process.listen(self._feed, self._handle_end)
-        return self._receive, _Writer(self)
+        return self._receive, _MessageWriter(self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -179,7 +179,7 @@ class StdioTransport:
         on_end()
 
 
-class _Writer:
+class _MessageWriter:
     """What the session sends with."""
 
     def __init__(self, transport: StdioTransport) -> None:

@@ -38,7 +38,7 @@ configuration names this very server: it then starts no MCP servers itself, or e
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServeOptions:
     """How to serve.
 
     Attributes:
@@ -151,12 +151,12 @@ def _run(parsed: argparse.Namespace) -> int:
         sys.stderr.write("A client's messages are awaited on standard input; Ctrl-C ends this.\n")
     level = logging.INFO if parsed.verbose else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="%(name)s: %(message)s")
-    options = Options(**{option.name: getattr(parsed, option.name) for option in fields(Options)})
+    options = ServeOptions(**{option.name: getattr(parsed, option.name) for option in fields(ServeOptions)})
     asyncio.run(_serve(options))
     return 0
 
 
-async def _serve(options: Options) -> None:
+async def _serve(options: ServeOptions) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
@@ -176,7 +176,7 @@ async def _serve(options: Options) -> None:
             os._exit(status)
 
 
-async def _serve_streams(options: Options, messages: Any, answers: Any) -> int:
+async def _serve_streams(options: ServeOptions, messages: Any, answers: Any) -> int:
     import anyio
 
     from ..core.errors import ToolError
@@ -207,7 +207,7 @@ def _failed(reason: str) -> int:
     return 2
 
 
-def _without_servers(options: Options) -> dict[str, Any]:
+def _without_servers(options: ServeOptions) -> dict[str, Any]:
     """Configuration that switches off the MCP servers that the project's files name."""
     from ..core.config import load_config
     from ..core.paths import find_worktree

@@ -27,7 +27,7 @@ from ..core.permission import PermissionRequest, Reply, Rule
 from ..core.repair import INVALID
 from . import forms
 from .calls import CantAskError, RunningCall, SavedOutputs, error_result, result_of
-from .command import Options
+from .command import ServeOptions
 from .selection import ClientToolFilter
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class ToolServer:
             speaks with it in this process.
     """
 
-    def __init__(self, workspace: Workspace, options: Options | None = None) -> None:
+    def __init__(self, workspace: Workspace, options: ServeOptions | None = None) -> None:
         self._workspace = workspace
-        self._options = options or Options()
+        self._options = options or ServeOptions()
         agent = workspace.agent(self._options.agent)
         self._agent_key = next(key for key, candidate in workspace.agents.items() if candidate is agent)
         self._selector = ClientToolFilter(workspace, agent, self._options.model, self._options.tools)

@@ -20,14 +20,14 @@ from ..core.fingerprint import Fingerprint
 from ..core.sources import Rank, ToolFileLoader, Unavailable
 from ..core.tool import Tool
 from ..core.trust import Subject
-from .tool_files import ToolFile, ToolFileProblem, config_folders, find_tool_files
+from .tool_files import NOT_TRUSTED, ToolFile, ToolFileProblem, config_folders, find_tool_files
 
 if TYPE_CHECKING:
     from ..core.call import Call
     from ..core.config import Config
     from ..core.host import ToolHost
 
-NOT_TRUSTED = "not trusted yet; run %tools trust"
+
 NO_TOOL = "it defines no tool; write @tool above a function, or give the function a docstring"
 NO_TOOL_JS = "it exports no tool; export default tool({ description, args, execute })"
 NOT_LOADED = ("new", "untrusted", "missing")

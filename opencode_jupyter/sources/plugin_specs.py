@@ -33,6 +33,7 @@ from ..core.config.files import display
 from ..core.fingerprint import Fingerprint
 from ..core.permission import expand
 from ..core.trust import Subject, Trust, digest
+from .tool_files import NOT_TRUSTED
 
 if TYPE_CHECKING:
     from .source_code import SourceCode
@@ -42,7 +43,6 @@ log = logging.getLogger(__name__)
 ENTRY_POINTS = "opencode_jupyter.plugins"
 FOLDERS = ("plugin", "plugins")
 SCRIPTS = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".jsx", ".tsx")
-NOT_TRUSTED = "not trusted yet; run %tools trust"
 JAVASCRIPT = (
     "it is a JavaScript plugin, and plugins run in the kernel's Python; write it as a .py file "
     "(tools in JavaScript can stay: .opencode/tool/)"
@@ -74,6 +74,7 @@ class PluginSpec:
         digest: of the file and what it imports from beside it.
         code: the same as it was read; this is what runs.
         subject: what a person has to trust first; None if it needs no trust.
+        needs_trust: it waits for a person's trust.
         reason: why it cannot run; "" if it can.
     """
 
@@ -84,6 +85,7 @@ class PluginSpec:
     digest: str = ""
     code: SourceCode | None = field(default=None, repr=False, compare=False)
     subject: Subject | None = None
+    needs_trust: bool = False
     reason: str = ""
 
     @property
@@ -279,7 +281,7 @@ class PluginFinder:
 
     def _checked(self, spec: PluginSpec) -> PluginSpec:
         trusted = spec.subject is None or self._trust.known(spec.subject)
-        return spec if trusted else replace(spec, reason=NOT_TRUSTED)
+        return spec if trusted else replace(spec, needs_trust=True, reason=NOT_TRUSTED)
 
 
 def _no_effect(text: str, source: str, name: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..core.sources import Rank, Unavailable
 from ..core.tool import Tool
 from ..core.trust import Subject
-from .plugin_specs import NOT_TRUSTED, InstalledPlugin, PluginFinder, PluginScan, PluginSpec, installed_plugins
+from .plugin_specs import InstalledPlugin, PluginFinder, PluginScan, PluginSpec, installed_plugins
 from .tool_files import config_folders
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class PluginTools:
     def untrusted(self) -> list[Subject]:
         """The plugins that need a person's trust. Blocks while it reads them."""
         specs = self._find(installed_plugins().result()).plugins
-        return [spec.subject for spec in specs if spec.subject is not None and spec.reason == NOT_TRUSTED]
+        return [spec.subject for spec in specs if spec.subject is not None and spec.needs_trust]
 
     def describe(self) -> list[dict[str, str]]:
         """A row for every known plugin: ``plugin``, ``source``, ``state``, ``gives``, ``advice``."""
@@ -142,7 +142,7 @@ class PluginTools:
             rows.append(row(plugin.name, plugin.spec.source, "failed" if plugin.error else "runs", gives, advice))
         for spec in self._scan.plugins:
             if spec.reason:
-                state = "waits" if spec.reason == NOT_TRUSTED else "can't run"
+                state = "waits" if spec.needs_trust else "can't run"
                 rows.append(row(spec.name, spec.source, state, advice=spec.reason))
         return rows + [row(name, source, "switched off") for name, source in self._scan.off]
 

@@ -81,7 +81,7 @@ class _BytesLoader(importlib.machinery.SourceFileLoader):
         return self._data
 
 
-class _Finder:
+class _PackageFinder:
     """Finds the modules of our packages and nothing else."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class _Finder:
         )
 
 
-_finder = _Finder()
+_finder = _PackageFinder()
 
 
 def run_module(code: SourceCode, name: str, *, trusted_only: bool) -> ModuleType:

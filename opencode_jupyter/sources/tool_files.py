@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PYTHON = ".py"
 SUFFIXES = (PYTHON, ".ts", ".js", ".mjs", ".mts")
 FOLDERS = ("tool", "tools")
+NOT_TRUSTED = "not trusted yet; run %tools trust"
+"""Why a file or a plugin has no tools."""
 KIND = "tool file"
 """`Subject.kind` of these files."""
 MAX_SHOWN = 200_000

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.question_request import questions_of
-from opencode_jupyter.mcp.elicitation import ACCEPT, DECLINE, Field, form_fields, form_questions
+from opencode_jupyter.mcp.elicitation import ACCEPT, DECLINE, FormField, form_fields, form_questions
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def field(name: str) -> Field:
+def field(name: str) -> FormField:
     return next(one for one in form_fields(SCHEMA) if one.name == name)
 
 

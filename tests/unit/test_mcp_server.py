@@ -20,7 +20,7 @@ from opencode_jupyter.core.question_request import Choice, Question, QuestionReq
 from opencode_jupyter.core.state import Completed, Failed, ToolPart
 from opencode_jupyter.mcp_server import forms, server
 from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, result_of
-from opencode_jupyter.mcp_server.command import Options
+from opencode_jupyter.mcp_server.command import ServeOptions
 from opencode_jupyter.mcp_server.server import ToolServer
 from opencode_jupyter.workspace import Workspace
 
@@ -229,7 +229,7 @@ async def names(client: Client) -> set[str]:
 @pytest.mark.anyio
 async def test_which_tools(workspace: Workspace) -> None:
     async def offered(*wanted: str, model: str | None = None) -> set[str]:
-        served = ToolServer(workspace, Options(tools=wanted, model=model))
+        served = ToolServer(workspace, ServeOptions(tools=wanted, model=model))
         async with Client(served.server) as client:
             return await names(client)
 
@@ -240,7 +240,7 @@ async def test_which_tools(workspace: Workspace) -> None:
     assert await offered("+lsp", "-read") == usual - {"read"} | {"lsp"}
     assert {"apply_patch"} == await offered(model="openai/gpt-5") - usual
     with pytest.raises(Exception, match="no agent"):
-        ToolServer(workspace, Options(agent="nobody"))
+        ToolServer(workspace, ServeOptions(agent="nobody"))
 
 
 @pytest.mark.anyio
@@ -316,7 +316,7 @@ async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeyp
 @pytest.mark.anyio
 async def test_nobody_is_asked(workspace: Workspace) -> None:
     person = Person({"answer": "once"})
-    options = Options(tools=("bash", "batch", "write"), ask="deny", allow=(("bash", "echo *"),))
+    options = ServeOptions(tools=("bash", "batch", "write"), ask="deny", allow=(("bash", "echo *"),))
     async with Client(ToolServer(workspace, options).server, elicitation_callback=person) as client:
         assert await names(client) == {"bash", "write", "batch"}
         assert said(await client.call_tool("bash", {"command": "echo a", "description": "a"})) == "a\n"
@@ -335,7 +335,7 @@ async def test_nobody_is_asked(workspace: Workspace) -> None:
 async def test_allowing_does_not_overrule_a_deny(workspace: Workspace) -> None:
     (workspace.directory / "opencode.json").write_text(json.dumps({"permission": {"bash": {"rm *": "deny"}}}))
     workspace.reload_config()
-    async with Client(ToolServer(workspace, Options(allow=(("bash", "*"),))).server) as client:
+    async with Client(ToolServer(workspace, ServeOptions(allow=(("bash", "*"),))).server) as client:
         assert not (await client.call_tool("bash", {"command": "ls", "description": "a"})).is_error
         denied = await client.call_tool("bash", {"command": "rm -rf x", "description": "a"})
         assert denied.is_error and "rule which prevents you" in said(denied)
@@ -386,7 +386,7 @@ async def test_a_limit_of_time_leaves_out_the_person(workspace: Workspace) -> No
         await anyio.sleep(0.5)
         return types.ElicitResult(action="accept", content={"answer": "once"})
 
-    served = ToolServer(workspace, Options(timeout=0.3))
+    served = ToolServer(workspace, ServeOptions(timeout=0.3))
     async with Client(served.server, elicitation_callback=slowly) as client:
         assert not (await client.call_tool("write", {"filePath": "a.txt", "content": "x"})).is_error
         workspace.registry.register(endless)
