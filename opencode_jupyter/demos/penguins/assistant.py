@@ -25,17 +25,17 @@ def fix():
         run,
         call("read", filePath="summary.py"),
     )
-    if 'float(row["Body Mass (g)"])' not in results[1].output or 'if row["Body' in results[1].output:
+    if "float(weight)" not in results[1].output or "if weight" in results[1].output:
         yield "I see nothing wrong in summary.py."
         return
-    line = '            by_species[row["Species"]].append(float(row["Body Mass (g)"]))'
+    line = '            by_species[row["Species"]].append(float(weight))'
     (edit,) = yield say(
         "Some weights are `NA`: those penguins were not weighed. They must be left out.",
         call(
             "edit",
             filePath="summary.py",
             oldString=line,
-            newString='            if row["Body Mass (g)"] != "NA":\n    ' + line,
+            newString='            if weight != "NA":\n    ' + line,
         ),
     )
     if edit.failed:

@@ -9,7 +9,8 @@ def weights(path):
     by_species = defaultdict(list)
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
-            by_species[row["Species"]].append(float(row["Body Mass (g)"]))
+            weight = row["Body Mass (g)"]
+            by_species[row["Species"]].append(float(weight))
     return by_species
 
 
