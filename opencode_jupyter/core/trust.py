@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import PermissionCorrectedError, PermissionRejectedError
 from .fingerprint import Stamp, stamp
 from .paths import make_private_folder
+from .permission.request import TRUST
 
 if TYPE_CHECKING:
     from .call import Call
@@ -29,8 +30,6 @@ log = logging.getLogger(__name__)
 
 KEPT = 50
 """Contents remembered of one thing; of more, the longest trusted ones are asked for again."""
-PERMISSION = "trust"
-"""Permission of the ask. No rule answers it: a project's own config could."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class Trust:
         """
         if self.known(subject):
             return
-        decision = await call.ask_trust(PERMISSION, subject.name, {"kind": subject.kind, **subject.shown})
+        decision = await call.ask_trust(TRUST, subject.name, {"kind": subject.kind, **subject.shown})
         if decision.by != "policy":
             try:
                 self.grant(subject, *more)

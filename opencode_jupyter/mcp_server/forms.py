@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp import types
 
 from ..core.permission import PermissionRequest, Reply
-from ..core.trust import PERMISSION as TRUST
+from ..core.permission.request import TRUST
 from ..text.visible import visible
 
 if TYPE_CHECKING:

@@ -23,8 +23,21 @@ from ..events import Bus
 from ..hooks import PERMISSION, Hooks
 from ..pending import UNANSWERABLE, PendingRequests, no_mask
 from ..state import now_ms
-from .outcome import Answer, RequestOutcome, WaitingRequest, decision_of, earlier_approval, parse_reply, with_decision
-from .request import DOOM_LOOP, SANDBOX, TRUST, Decision, PermissionRequest, Reply
+from .request import (
+    DOOM_LOOP,
+    SANDBOX,
+    TRUST,
+    Answer,
+    Decision,
+    PermissionRequest,
+    Reply,
+    RequestOutcome,
+    WaitingRequest,
+    decision_of,
+    earlier_approval,
+    parse_reply,
+    with_decision,
+)
 from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guard_file_rule, relevant, resolve_unanalysed
 
 log = logging.getLogger(__name__)

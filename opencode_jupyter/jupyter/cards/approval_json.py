@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.permission import PermissionRequest, Rule
-from ...core.trust import PERMISSION as TRUST
+from ...core.permission.request import TRUST
 from .bodies_json import file_diffs
 from .labels import card_of
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from ...core.errors import ToolAbortedError, ToolError, full_text
 from ...core.outcome import failure_of
-from ...core.permission.request import SANDBOX
+from ...core.permission.request import SANDBOX, TRUST
 from ...core.state import CallOutcome
-from ...core.trust import PERMISSION as TRUST
 from ...text.visible import visible_line
 
 _NUMBER = re.compile(r"(-?[\d.,]+(e[+-]?\d+)?|-?inf|nan|nat|<na>)?", re.IGNORECASE)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import PermissionRejectedError, QuestionRejectedError
 from ...core.permission import PermissionRequest
-from ...core.trust import PERMISSION as TRUST
+from ...core.permission.request import TRUST
 from ...text.visible import visible
 from ..cards.approval_json import code_of, question_of
 from ..magics.words import quote
