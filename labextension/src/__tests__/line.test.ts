@@ -20,7 +20,3 @@ test.each([
 ])('no line for %s', (_, tool, input) => {
   expect(toolLine(tool, input)).toBeUndefined();
 });
-
-test('Python without await', () => {
-  expect(pythonCall('x"\n', { a: 1 }, true)).toBe('ws.call_sync("x\\"\\n", {"a": 1})');
-});

@@ -40,7 +40,6 @@ function buttons({ tool, state }: CardPart, runner: Runner): HTMLElement[] {
       copy(trans.__('Copy as %tool line'), line);
     }
     copy(trans.__('Copy as Python'), pythonCall(tool, input));
-    copy(trans.__('Copy as Python, not awaited'), pythonCall(tool, input, true));
     if (line !== undefined && runner.canRun()) {
       const again = button(trans.__('Run again'), '', BUTTON, () => runner.run(line));
       again.title = trans.__('In a new cell below: %1', line.length > 300 ? `${line.slice(0, 300)}…` : line);

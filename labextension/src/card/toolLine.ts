@@ -64,11 +64,11 @@ export function toolLine(tool: string, input: unknown): string | undefined {
     : `%%tool ${head}\n${text}`;
 }
 
-/** The call in Python: awaited, or `sync` for code that can't await. */
-export function pythonCall(tool: string, input: unknown, sync = false): string {
+/** The call in Python. */
+export function pythonCall(tool: string, input: unknown): string {
   const given = typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as Input) : {};
   const rest = Object.keys(given).length ? `, ${literal(given)}` : '';
-  return `${sync ? 'ws.call_sync' : 'await ws.call'}(${literal(tool)}${rest})`;
+  return `await ws.call(${literal(tool)}${rest})`;
 }
 
 /** What a person sees as the text of the cell's body; nothing where it would not come back as it is. */

@@ -2,7 +2,6 @@
 
 import { setText } from '../card/dom';
 import { size } from '../card/format';
-import type { CardSpill } from '../card/token';
 import { trans } from '../card/i18n';
 import type { Source } from './source';
 
@@ -33,31 +32,20 @@ export async function fetchWhole(source: Source, most: number, progress: (share:
   }
 }
 
-/** Has the browser save what is at `url` as `name`. */
-export function saveLink(url: string, name: string): void {
+/** Has the browser save `blob` as a file. */
+export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement('a');
-  link.href = url;
+  link.href = URL.createObjectURL(blob);
   link.download = name;
-  document.body.append(link);
   link.click();
-  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Whether the server hands out `url`. */
-async function isServed(url: string): Promise<boolean> {
-  try {
-    return (await fetch(url, { method: 'HEAD' })).ok;
-  } catch {
-    return false;
-  }
-}
-
-/** The download of a viewer's file, and its button: from the server if that hands the file out, else through the kernel. */
+/** The download of a viewer's file through the kernel, and its button. */
 export class Download {
   private going = false;
 
   constructor(
-    private readonly spill: CardSpill,
     private readonly source: Source,
     private readonly button: HTMLButtonElement,
     private readonly say: (words: string) => void
@@ -69,24 +57,16 @@ export class Download {
       this.cancel();
       return;
     }
-    const { path, url } = this.spill;
-    const name = `${path.split(/[\\/]/).pop() ?? 'output'}.txt`;
     this.going = true;
     setText(this.button, trans.__('Cancel the download'));
     try {
-      if (url && (await isServed(url))) {
-        saveLink(url, name);
-        return;
-      }
       const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
         this.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
         return this.going;
       });
       this.say(whole ? '' : trans.__('The download was cancelled.'));
       if (whole) {
-        const address = URL.createObjectURL(whole);
-        saveLink(address, name);
-        setTimeout(() => URL.revokeObjectURL(address), 60_000);
+        saveBlob(whole, `${this.source.path.split(/[\\/]/).pop() ?? 'output'}.txt`);
       }
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error));

@@ -71,7 +71,7 @@ export class Viewer {
       copy: () => void this.copy(),
       download: () => void this.download.press()
     });
-    this.download = new Download(spill, source, this.bar.download, words => this.bar.say(words));
+    this.download = new Download(source, this.bar.download, words => this.bar.say(words));
     Object.assign(this.rail, { type: 'range', min: '0', max: '1', step: '0.0001', tabIndex: -1 });
     this.rail.setAttribute('aria-label', trans.__('Position in the whole output'));
     this.rail.setAttribute('aria-orientation', 'vertical');

@@ -12,6 +12,8 @@ const FIXED_MS = 50;
 /** An ask that the same cell makes within this time takes the focus that was given back to the cell. */
 const NEXT_MS = 2_000;
 const CARD = '.oc-card';
+/** A card that is in no other. */
+const OUTERMOST = `${CARD}:not(${CARD} ${CARD})`;
 
 function isPlain({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   return !ctrlKey && !metaKey && !altKey;
@@ -85,7 +87,7 @@ function keepActive(event: FocusEvent): void {
   if (target instanceof Element && target.closest(`.jp-Notebook ${CARD}`)) {
     event.stopPropagation();
     target.dispatchEvent(new FocusEvent('focusout', { bubbles: true, relatedTarget: target }));
-    outermost(target)?.addEventListener('keydown', keepKeys);
+    target.closest<HTMLElement>(OUTERMOST)?.addEventListener('keydown', keepKeys);
   }
 }
 
@@ -104,15 +106,6 @@ function keepKeys(event: KeyboardEvent): void {
   }
 }
 
-/** The card around `target` that is in no other. */
-function outermost(target: Element): HTMLElement | undefined {
-  let outer: HTMLElement | undefined;
-  for (let card = target.closest<HTMLElement>(CARD); card; card = card.parentElement?.closest<HTMLElement>(CARD) ?? null) {
-    outer = card;
-  }
-  return outer;
-}
-
 /** Gives `card` the focus without the person having asked for it: a key meant for what was there answers nothing. */
 export function focusGuarded(card: HTMLElement): void {
   card.querySelectorAll('.oc-ask').forEach(ask => ask.dispatchEvent(new Event(GUARD)));
@@ -122,7 +115,7 @@ export function focusGuarded(card: HTMLElement): void {
 /** Watches the outputs of the cell in which the focus is in a card. */
 class Keeper {
   private area: Element | undefined;
-  private outer: HTMLElement | undefined;
+  private outer: HTMLElement | null = null;
   /** The cell that got the focus back, and until when its next ask takes it. */
   private returned: { cell: Element; until: number } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -137,7 +130,7 @@ class Keeper {
     }
     this.returned = undefined;
     const area = target.closest(CARD) ? (target.closest('.jp-Cell-outputArea') ?? undefined) : undefined;
-    this.outer = outermost(target);
+    this.outer = target.closest<HTMLElement>(OUTERMOST);
     if (area !== this.area) {
       this.observer.disconnect();
       this.area = area;

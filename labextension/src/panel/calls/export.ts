@@ -1,6 +1,5 @@
 /** Calls as a file: one line of comma-separated values or of JSON for each. */
 
-import { saveLink } from '../../viewer/download';
 import type { CallRow } from './log';
 import { stateOf, worked } from './log';
 
@@ -68,11 +67,4 @@ export function toCsv(calls: readonly Named[], now: number): string {
 /** All as JSON Lines. */
 export function toJsonLines(calls: readonly Named[], now: number): string {
   return calls.map(one => `${JSON.stringify(line(one, now))}\n`).join('');
-}
-
-/** Gives the browser a file to save. */
-export function save(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  saveLink(url, name);
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

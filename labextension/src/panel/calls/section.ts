@@ -8,7 +8,8 @@ import { offer, searchField, select, statusLine } from '../controls';
 import { Chooser } from '../kernelChooser';
 import type { MakeSection, Section, Surroundings } from '../section';
 import { Axis } from './axis';
-import { save, toCsv, toJsonLines } from './export';
+import { saveBlob } from '../../viewer/download';
+import { toCsv, toJsonLines } from './export';
 import type { Named } from './export';
 import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './log';
 import type { CallRow, CallsReply, Filter } from './log';
@@ -126,7 +127,7 @@ class CallsSection {
     const notebook = this.around.hub.kernels().find(({ id }) => id === this.chooser.shown)?.name ?? '';
     const calls = place(log.calls.values(), this.filter).map(({ call }): Named => ({ call, notebook }));
     const name = `${notebook.replace(/\.ipynb$/, '') || 'calls'}-calls.${kind}`;
-    save(name, kind === 'csv' ? 'text/csv' : 'application/jsonl', kind === 'csv' ? toCsv(calls, now) : toJsonLines(calls, now));
+    saveBlob(new Blob([kind === 'csv' ? toCsv(calls, now) : toJsonLines(calls, now)]), name);
   }
 }
 
