@@ -4,7 +4,7 @@ import { trans } from './i18n';
 import { drawDiffs } from './bodies/diffs';
 import { textBox } from './copy';
 import { drawDiff } from './diffview';
-import { button, el, hasFocus, onEnterEscape, setText, show } from './dom';
+import { button, el, hasFocus, onEnterEscape, setRole, setText, show } from './dom';
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
 import { ReviseForm } from './revise';
@@ -166,8 +166,7 @@ export class AskView extends Prompt {
 
   private drawSecond(): void {
     const group = el('div', 'oc-patterns');
-    group.setAttribute('role', 'group');
-    group.setAttribute('aria-label', trans.__('Patterns to allow'));
+    setRole(group, 'group', trans.__('Patterns to allow'));
     const words = trans.__('Allowed from now on; * matches anything. Edit to allow less, clear to skip:');
     group.append(el('div', 'oc-why', words));
     this.ask.always.forEach((pattern, index) => {

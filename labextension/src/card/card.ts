@@ -8,7 +8,7 @@ import { BodiesView, saysOutput } from './bodies';
 import { textBox } from './copy';
 import type { CopyBox } from './copy';
 import { drawDiff } from './diffview';
-import { el, hasFocus, setText, show } from './dom';
+import { el, hasFocus, setText, show, StateMark } from './dom';
 import { Folds } from './folds';
 import { drawSpill, FootView } from './foot';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
@@ -31,21 +31,14 @@ export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCal
   if (!view) {
     view = new CardView(root, callbacks, nested);
     views.set(root, view);
-    watchPreferences();
   }
   view.update(part);
 }
 
-let watching = false;
-
-/** From now on cards follow the person's preferences as they change. */
-function watchPreferences(): void {
-  if (!watching) {
-    watching = true;
-    const again = ({ parentElement }: Element): void => void (parentElement && views.get(parentElement)?.again());
-    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-card').forEach(again));
-  }
-}
+// cards follow the person's preferences as they change
+document.addEventListener(CHANGED, () => {
+  document.querySelectorAll('.oc-card').forEach(({ parentElement }) => parentElement && views.get(parentElement)?.again());
+});
 
 /** Puts a new end of the live output into the card at `root`, leaving all else alone. */
 export function updateTail(root: HTMLElement, tail: TailUpdate): void {
@@ -63,8 +56,7 @@ class CardView {
   private readonly card = el('div', 'oc-card');
   private readonly tool = el('span', 'oc-tool');
   private readonly title = el('span', 'oc-title');
-  private readonly mark = el('span', 'oc-mark');
-  private readonly state = el('span', 'oc-state');
+  private readonly state = new StateMark(true);
   private readonly time = el('span', 'oc-time');
   private readonly controls: RunningControls;
   private readonly progress = new ProgressView();
@@ -92,9 +84,6 @@ class CardView {
     const { card } = this;
     card.tabIndex = -1;
     card.setAttribute('role', 'group');
-    this.state.setAttribute('role', 'status');
-    this.state.setAttribute('aria-live', 'polite');
-    this.mark.setAttribute('aria-hidden', 'true');
     this.time.setAttribute('aria-hidden', 'true');
     this.controls = new RunningControls(
       card,
@@ -104,10 +93,8 @@ class CardView {
     );
     this.foot = new FootView(callbacks);
     this.setLines();
-    const shape = el('span', 'oc-shape');
-    shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.tool, this.title, shape, this.time, this.controls.stop);
+    head.append(this.tool, this.title, this.state.node, this.time, this.controls.stop);
     const { bar, message, said } = this.progress;
     card.append(head, bar, message, said, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
     card.append(this.nest, this.cut, this.foot.node);
@@ -199,8 +186,7 @@ class CardView {
     this.card.dataset.call = part.callID;
     this.card.dataset.part = part.id;
     this.card.setAttribute('aria-label', `${visibleLine(part.tool)} ${label}`.trim());
-    setText(this.mark, mark);
-    setText(this.state, word);
+    this.state.update(mark, word);
     if (this.card.dataset.tone !== tone) {
       this.card.dataset.tone = tone;
     }

@@ -1,7 +1,7 @@
 /** Copying to the clipboard, with a word about how it went. */
 
 import { trans } from './i18n';
-import { button, el, setText } from './dom';
+import { button, el, scrollBox, setText } from './dom';
 
 /** How long a button says that it copied. */
 const SAID_MS = 1_500;
@@ -76,8 +76,6 @@ export class CopyBox {
 /** Such a block, `name` for a screen reader. */
 export function textBox(className: string, name: string, copy: string, text: () => string): CopyBox {
   const inner = el('pre', `oc-pre ${className}`.trim());
-  inner.tabIndex = 0;
-  inner.setAttribute('role', 'group');
-  inner.setAttribute('aria-label', name);
+  scrollBox(inner, name);
   return new CopyBox(inner, copy, text);
 }

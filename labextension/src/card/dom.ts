@@ -30,6 +30,18 @@ export function show(node: HTMLElement, on: boolean): void {
   }
 }
 
+/** Tells a screen reader what `node` is and what it is called. */
+export function setRole(node: HTMLElement, role: string, name: string): void {
+  node.setAttribute('role', role);
+  node.setAttribute('aria-label', name);
+}
+
+/** The same of what scrolls: it takes the focus, so that the keyboard can scroll it. */
+export function scrollBox(node: HTMLElement, name: string, role = 'group'): void {
+  node.tabIndex = 0;
+  setRole(node, role, name);
+}
+
 /** A key's hint. The style sheet writes it, since a button's name has to hold all of the button's text. */
 export function keyHint(key: string): HTMLElement {
   const hint = el('kbd');
@@ -60,6 +72,28 @@ export function onEnterEscape(field: HTMLElement, enter: (event: KeyboardEvent) 
       act(event);
     }
   });
+}
+
+/** The state of something: a mark, which only repeats what the word says. */
+export class StateMark {
+  readonly node = el('span', 'oc-shape');
+  private readonly mark = el('span', 'oc-mark');
+  private readonly word = el('span', 'oc-state');
+
+  /** @param spoken - A screen reader tells its changes. */
+  constructor(spoken: boolean) {
+    this.mark.setAttribute('aria-hidden', 'true');
+    if (spoken) {
+      this.word.setAttribute('role', 'status');
+      this.word.setAttribute('aria-live', 'polite');
+    }
+    this.node.append(this.mark, this.word);
+  }
+
+  update(mark: string, word: string): void {
+    setText(this.mark, mark);
+    setText(this.word, word);
+  }
 }
 
 /** Whether the focus is in `node`, also inside a shadow tree. */

@@ -1,7 +1,7 @@
 /** How far a call is: a bar, its words, and now and then a word for a screen reader. */
 
 import { trans } from './i18n';
-import { el, setText, show } from './dom';
+import { el, setRole, setText, show } from './dom';
 import { visibleLine } from './format';
 import type { CardProgress } from './token';
 
@@ -18,8 +18,7 @@ export class ProgressView {
   private spoken: number | undefined;
 
   constructor() {
-    this.bar.setAttribute('role', 'progressbar');
-    this.bar.setAttribute('aria-label', trans.__('Progress'));
+    setRole(this.bar, 'progressbar', trans.__('Progress'));
     this.bar.append(this.fill);
     this.said.setAttribute('role', 'status');
   }

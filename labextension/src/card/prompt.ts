@@ -1,7 +1,7 @@
 /** What the two ways of asking a person share: dead buttons at first, one answer, and buttons that come back. */
 
 import { trans } from './i18n';
-import { el, hasFocus, setText } from './dom';
+import { el, hasFocus, setRole, setText } from './dom';
 
 /** Buttons stay dead this long after they appear, so that a click meant for something else answers nothing. */
 export const GUARD_MS = 300;
@@ -27,8 +27,7 @@ export abstract class Prompt {
     readonly key: string,
     name: string
   ) {
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', name);
+    setRole(this.node, 'region', name);
     this.note.setAttribute('role', 'status');
     this.node.addEventListener(GUARD, () => this.alive && this.guard());
   }

@@ -1,7 +1,7 @@
 /** The part of a card that asks questions: options to choose, one's own words, Answer and Dismiss. */
 
 import { trans } from './i18n';
-import { button, el, hasFocus, keyHint, setText } from './dom';
+import { button, el, hasFocus, keyHint, setRole, setText } from './dom';
 import { visible, visibleLine } from './format';
 import { Prompt } from './prompt';
 import type { CardCallbacks, CardQuestion, CardQuestions } from './token';
@@ -121,8 +121,7 @@ class Block {
     private readonly changed: () => void
   ) {
     const { header, question: text, options, multiple, custom } = question;
-    this.node.setAttribute('role', multiple ? 'group' : 'radiogroup');
-    this.node.setAttribute('aria-label', visible(text));
+    setRole(this.node, multiple ? 'group' : 'radiogroup', visible(text));
     if (header) {
       this.title.append(el('span', 'oc-chip', visibleLine(header)), ' ');
     }

@@ -1,7 +1,7 @@
 /** Other arguments for a call that asks: one field for each, texts as they are and all else as JSON. */
 
 import { trans } from './i18n';
-import { button, el, setText } from './dom';
+import { button, el, setRole, setText } from './dom';
 import { visibleLine } from './format';
 
 /** A field's text for `value`. */
@@ -31,8 +31,7 @@ export class ReviseForm {
     private readonly back: () => void
   ) {
     const group = el('div', 'oc-patterns');
-    group.setAttribute('role', 'group');
-    group.setAttribute('aria-label', trans.__('Arguments'));
+    setRole(group, 'group', trans.__('Arguments'));
     group.append(el('div', 'oc-why', trans.__('Running the changed call approves it. You are asked again only if a rule treats it differently.')));
     for (const [name, value] of Object.entries(input)) {
       const label = el('label', 'oc-field');

@@ -7,8 +7,7 @@ import { Text } from '@jupyterlab/coreutils';
 import { EditorView } from '@codemirror/view';
 
 import { trans } from '../card/i18n';
-import { documents, kernelOf, requestKernel } from '../kernel/requests';
-import type { KernelDocument } from '../kernel/requests';
+import { documentOf, kernelOf, requestKernel } from '../kernel/requests';
 import { IKernelHub } from '../kernel/hub';
 import type { KernelHub, OpenKernel } from '../kernel/hub';
 import { preferences } from '../card/preferences';
@@ -41,19 +40,9 @@ function viewAt(): EditorView | undefined {
   return (node && EditorView.findFromDOM(node)) ?? undefined;
 }
 
-/** The document that an editor stands in. */
-function documentWith(app: JupyterFrontEnd, view: EditorView): KernelDocument | undefined {
-  for (const document of documents(app.shell)) {
-    if (document.node.contains(view.dom)) {
-      return document;
-    }
-  }
-  return undefined;
-}
-
 function sourceOf(app: JupyterFrontEnd, hub: KernelHub): Source {
   const kernelIn = (view: EditorView): OpenKernel | undefined => {
-    const id = kernelOf(documentWith(app, view))?.id;
+    const id = kernelOf(documentOf(app.shell, view.dom, ''))?.id;
     return hub.kernels().find(kernel => kernel.id === id);
   };
   return {

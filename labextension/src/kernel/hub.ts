@@ -56,8 +56,6 @@ type Opened = Pick<NotebookPanel, 'node' | 'title' | 'sessionContext'> & Partial
 
 /** The plugin by which cells are run on the server. */
 const SERVER_EXECUTOR = '@jupyter-ai-contrib/server-documents:server-cell-executor';
-const MEMORY = 'opencode-jupyter:kernels';
-const REMEMBERED = 50;
 /** After these nothing of a kernel's past is there any more. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
@@ -167,12 +165,12 @@ export class KernelHub {
   }
 
   /**
-   * Looks whether a kernel that ran before this page was opened has our extension. Only one that had it when this
-   * browser last saw it, or whose document names it, is asked: any other would log our message as unknown.
+   * Looks whether a kernel that ran before this page was opened has our extension. Only one whose document uses it is
+   * asked: any other would log our message as unknown.
    */
   private async greet(kernel: Kernel.IKernelConnection, document: Opened): Promise<void> {
     await document.context?.ready;
-    if (!remembered().includes(kernel.id) && !namesUs(document)) {
+    if (!usesTools(document)) {
       return;
     }
     try {
@@ -190,9 +188,6 @@ export class KernelHub {
     }
     const known = this.known.has(id);
     this.known.add(id);
-    if (!known) {
-      remember(id);
-    }
     const server = known && !topics.includes('hello') ? '' : cellServer(this.app);
     if (server) {
       void this.request(id, { what: 'hello', server }).catch(() => undefined); // only `%tools doctor` would have named it
@@ -218,28 +213,13 @@ function cellServer(app: { hasPlugin?(id: string): boolean }): string {
   return serverRunsCells() && app.hasPlugin?.(SERVER_EXECUTOR) ? 'jupyter-server-documents' : '';
 }
 
-/** Whether a cell of the notebook names the package, as `%load_ext` does. */
-function namesUs(document: Opened): boolean {
+/** A cell that uses the package: loads it, or has one of its main magics. */
+const USES = /opencode_jupyter|^\s*(?:[\w\s,.[\]'"*]*=\s*)?%%?(?:tool|agent)\b/m;
+
+/** Whether a cell of the notebook uses the package. */
+function usesTools(document: Opened): boolean {
   const cells = [...(document.content?.model?.cells ?? [])];
-  return cells.some(({ sharedModel }) => sharedModel.getSource().includes('opencode_jupyter'));
-}
-
-/** Kernels with our extension that this browser has seen, the last ones. */
-function remembered(): string[] {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(MEMORY) ?? '[]');
-    return Array.isArray(kept) ? kept.filter(id => typeof id === 'string') : [];
-  } catch {
-    return []; // a browser that keeps nothing, or somebody else's text
-  }
-}
-
-function remember(id: string): void {
-  try {
-    localStorage.setItem(MEMORY, JSON.stringify([id, ...remembered().filter(other => other !== id)].slice(0, REMEMBERED)));
-  } catch {
-    // then a reloaded page asks only where the notebook names us
-  }
+  return cells.some(({ sharedModel }) => USES.test(sharedModel.getSource()));
 }
 
 const plugin: JupyterFrontEndPlugin<KernelHub> = {

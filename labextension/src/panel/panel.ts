@@ -2,7 +2,7 @@
 
 import { Widget } from '@lumino/widgets';
 
-import { el, setText } from '../card/dom';
+import { el, setRole, setText } from '../card/dom';
 import { trans } from '../card/i18n';
 import type { Change, KernelHub } from '../kernel/hub';
 import type { Section } from './section';
@@ -30,8 +30,7 @@ export class ToolPanel extends Widget {
     this.id = 'opencode-jupyter-panel';
     this.title.caption = trans.__('Tool calls: approvals, calls, tools, permissions, servers');
     this.node.classList.add('oc-panel');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('OpenCode tools'));
+    setRole(this.node, 'region', trans.__('OpenCode tools'));
     const bar = el('div', 'oc-panel-tabs');
     bar.setAttribute('role', 'tablist');
     bar.addEventListener('keydown', event => this.move(event));

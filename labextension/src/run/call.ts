@@ -2,13 +2,12 @@
 
 import { disposeCard, renderCard, updateTail } from '../card';
 import type { CardCallbacks, CardPart, TailUpdate } from '../card';
-import { el, setText } from '../card/dom';
+import { el, setText, StateMark } from '../card/dom';
 import { DENIED, live, stateWords, timeWords, visibleLine } from '../card/format';
 
 export class CallView {
   readonly node = el('details', 'oc-call');
-  private readonly mark = el('span', 'oc-mark');
-  private readonly state = el('span', 'oc-state');
+  private readonly state = new StateMark(false);
   private readonly tool = el('span', 'oc-tool');
   private readonly title = el('span', 'oc-title');
   private readonly time = el('span', 'oc-time');
@@ -20,11 +19,8 @@ export class CallView {
 
   constructor(private readonly callbacks: CardCallbacks) {
     const line = el('summary', 'oc-line');
-    const shape = el('span', 'oc-shape');
-    shape.append(this.mark, this.state);
-    line.append(shape, this.tool, this.title, this.time);
+    line.append(this.state.node, this.tool, this.title, this.time);
     this.node.append(line, this.root);
-    this.mark.setAttribute('aria-hidden', 'true');
     this.node.addEventListener('toggle', () => this.drawCard());
     this.node.open = true;
     this.node.classList.add('oc-live');
@@ -34,8 +30,7 @@ export class CallView {
     this.part = part;
     const { mark, word, tone } = stateWords(part);
     const going = live(part);
-    setText(this.mark, mark);
-    setText(this.state, tone === 'ok' ? '' : word);
+    this.state.update(mark, tone === 'ok' ? '' : word);
     setText(this.tool, visibleLine(part.tool));
     setText(this.title, visibleLine(part.ui.label || part.state.title || ''));
     setText(this.time, going ? '' : timeWords(part, 0));

@@ -1,7 +1,7 @@
 /** A run: everything a model says and does for one request, drawn from its JSON and brought up to date piece by piece. */
 
 import type { CardCallbacks, CardPart } from '../card';
-import { el, setText, show } from '../card/dom';
+import { el, setText, show, StateMark } from '../card/dom';
 import { Folds } from '../card/folds';
 import { live, readable, stateWords, visibleLine } from '../card/format';
 import { RunningControls } from '../card/runningControls';
@@ -27,21 +27,14 @@ export function renderRun(root: HTMLElement, run: RunPart, callbacks: CardCallba
   if (!view) {
     view = new RunView(root, callbacks);
     views.set(root, view);
-    watchPreferences();
   }
   view.whole(run);
 }
 
-let watching = false;
-
-/** From now on runs follow the person's preferences as they change. */
-function watchPreferences(): void {
-  if (!watching) {
-    watching = true;
-    const again = ({ parentElement }: Element): void => void (parentElement && views.get(parentElement)?.fold());
-    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-run').forEach(again));
-  }
-}
+// runs follow the person's preferences as they change
+document.addEventListener(CHANGED, () => {
+  document.querySelectorAll('.oc-run').forEach(({ parentElement }) => parentElement && views.get(parentElement)?.fold());
+});
 
 /** Puts what has changed into the run at `root`; false if something before it is missing, so that the whole is needed. */
 export function updateRun(root: HTMLElement, update: RunUpdate): boolean {
@@ -110,8 +103,7 @@ class RunView {
   private readonly agent = el('span', 'oc-tool');
   private readonly model = el('span', 'oc-title oc-model');
   private readonly mode = el('span', 'oc-chip');
-  private readonly mark = el('span', 'oc-mark');
-  private readonly state = el('span', 'oc-state');
+  private readonly state = new StateMark(true);
   private readonly about = el('span', 'oc-time');
   private readonly controls: RunningControls;
   private readonly folds = new Folds();
@@ -130,16 +122,11 @@ class RunView {
   ) {
     this.card.tabIndex = -1;
     this.card.setAttribute('role', 'group');
-    this.state.setAttribute('role', 'status');
-    this.state.setAttribute('aria-live', 'polite');
-    this.mark.setAttribute('aria-hidden', 'true');
     this.about.setAttribute('aria-hidden', 'true');
     this.controls = new RunningControls(this.card, trans.__('Stop the run'), () => this.setTime(), () => callbacks.stop?.(''));
     this.controls.stop.classList.add('oc-stop-run');
-    const shape = el('span', 'oc-shape');
-    shape.append(this.mark, this.state);
     const head = el('div', 'oc-head');
-    head.append(this.agent, this.model, this.mode, shape, this.about, this.controls.stop);
+    head.append(this.agent, this.model, this.mode, this.state.node, this.about, this.controls.stop);
     this.card.append(head, this.list, this.retry, this.end);
     root.replaceChildren(this.card);
     addEventListener('beforeprint', this.print);
@@ -271,8 +258,7 @@ class RunView {
     show(this.mode, !!head.mode);
     this.mode.classList.toggle('oc-danger', head.mode === BYPASS);
     this.mode.title = head.mode === BYPASS ? trans.__('Permission mode: no approval is needed') : trans.__('Permission mode');
-    setText(this.mark, mark);
-    setText(this.state, word);
+    this.state.update(mark, word);
     this.card.setAttribute('aria-label', trans.__('Agent %1, %2', visibleLine(head.agent), visibleLine(head.model)));
     if (this.card.dataset.tone !== tone) {
       this.card.dataset.tone = tone;

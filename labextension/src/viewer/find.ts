@@ -2,7 +2,7 @@
 
 import { UUID } from '@lumino/coreutils';
 
-import { button, el, onEnterEscape, setText, show } from '../card/dom';
+import { button, el, onEnterEscape, setRole, setText, show } from '../card/dom';
 import { trans } from '../card/i18n';
 import type { Found, Source } from './source';
 
@@ -47,8 +47,7 @@ export class FindBar {
     private readonly source: Source,
     private readonly host: Host
   ) {
-    this.node.setAttribute('role', 'search');
-    this.node.setAttribute('aria-label', trans.__('Search in the whole output'));
+    setRole(this.node, 'search', trans.__('Search in the whole output'));
     this.field.type = 'text';
     this.field.spellcheck = false;
     this.field.placeholder = trans.__('Find');

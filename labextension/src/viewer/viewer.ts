@@ -1,6 +1,6 @@
 /** A viewer of a file of any size: the rows around one place are in the page, a slider beside them stands for all. */
 
-import { el } from '../card/dom';
+import { el, scrollBox } from '../card/dom';
 import type { CardSpill } from '../card/token';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
@@ -87,9 +87,7 @@ export class Viewer {
     });
     this.wanted = spill.line;
     this.trouble = new Trouble(spill, () => void this.goTo(this.wanted));
-    this.text.tabIndex = 0;
-    this.text.setAttribute('role', 'region');
-    this.text.setAttribute('aria-label', trans.__('Whole output'));
+    scrollBox(this.text, trans.__('Whole output'), 'region');
     this.text.addEventListener('scroll', () => this.scrolled());
     const keys: KeyActs = {
       find: () => this.openFind(),

@@ -3,7 +3,7 @@
 import { trans } from '../i18n';
 import { drawOutput } from '../ansi';
 import { codeNodes } from '../code';
-import { el } from '../dom';
+import { el, scrollBox } from '../dom';
 import { visible, visibleLine } from '../format';
 import type { CardPart } from '../token';
 
@@ -57,9 +57,7 @@ export function cellsOf({ state, ui }: CardPart): DrawnCells | undefined {
 /** Draws `shown` into `host`, replacing what is there. */
 export function drawCells(host: HTMLElement, { cells, language, words }: DrawnCells): void {
   const box = el('div', 'oc-cells');
-  box.tabIndex = 0;
-  box.setAttribute('role', 'group');
-  box.setAttribute('aria-label', trans.__('Cells of the notebook'));
+  scrollBox(box, trans.__('Cells of the notebook'));
   box.append(...cells.map(cell => drawCell(cell, language)));
   host.replaceChildren(box, el('div', 'oc-why oc-caption', words));
 }

@@ -4,7 +4,7 @@ import { trans } from '../i18n';
 import { textBox } from '../copy';
 import { firstChange } from '../diff';
 import { drawDiff } from '../diffview';
-import { el } from '../dom';
+import { el, setRole } from '../dom';
 import { visibleLine } from '../format';
 import { markPath } from '../links';
 import type { CardDiff } from '../token';
@@ -67,7 +67,6 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
 /** A short number with its meaning in words. */
 function counted(className: string, short: string, words: string): HTMLElement {
   const node = el('span', className, short);
-  node.setAttribute('role', 'img');
-  node.setAttribute('aria-label', words);
+  setRole(node, 'img', words);
   return node;
 }

@@ -1,7 +1,7 @@
 /** The rows of a result as a small table. */
 
 import { trans } from '../i18n';
-import { el } from '../dom';
+import { el, scrollBox } from '../dom';
 import { grouped, visibleLine } from '../format';
 import { markPath } from '../links';
 import type { CardTable } from '../token';
@@ -61,9 +61,7 @@ function tableNodes(shown: CardTable): HTMLElement[] {
   }
   table.append(body);
   const box = el('div', 'oc-tablebox');
-  box.tabIndex = 0;
-  box.setAttribute('role', 'group');
-  box.setAttribute('aria-label', trans.__('Rows of the result'));
+  scrollBox(box, trans.__('Rows of the result'));
   box.append(table);
   const words = caption(shown, titled);
   return words ? [box, el('div', 'oc-why oc-caption', words)] : [box];

@@ -1,7 +1,7 @@
 /** A to-do list: each task with the mark of its state. */
 
 import { trans } from '../i18n';
-import { el } from '../dom';
+import { el, setRole } from '../dom';
 import { visibleLine } from '../format';
 import type { CardTask } from '../token';
 
@@ -27,8 +27,7 @@ export function drawTasks(host: HTMLElement, tasks: CardTask[]): void {
     const [mark, words] = markOf(status);
     item.dataset.status = status;
     const sign = el('span', 'oc-taskmark', mark);
-    sign.setAttribute('role', 'img');
-    sign.setAttribute('aria-label', words);
+    setRole(sign, 'img', words);
     item.append(sign, ' ', el('span', 'oc-task', visibleLine(content)));
     if (priority && priority !== 'medium') {
       const chip = el('span', 'oc-chip', visibleLine(priority));

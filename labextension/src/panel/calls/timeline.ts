@@ -1,6 +1,6 @@
 /** The bars: one row for each call, its name over its bar, of which only those in view are in the page. */
 
-import { el, setText } from '../../card/dom';
+import { el, scrollBox, setText } from '../../card/dom';
 import { duration, outcomeLook, outcomeWord, visibleLine } from '../../card/format';
 import type { StateWords } from '../../card/format';
 import { trans } from '../../card/i18n';
@@ -38,9 +38,7 @@ export class Timeline {
   /** @param press - A call was chosen. */
   constructor(private readonly press: (call: CallRow) => void) {
     this.node.append(this.inner);
-    this.node.tabIndex = 0;
-    this.node.setAttribute('role', 'group');
-    this.node.setAttribute('aria-label', trans.__('Calls on a time axis'));
+    scrollBox(this.node, trans.__('Calls on a time axis'));
     this.node.addEventListener('scroll', () => this.soon());
     this.node.addEventListener('keydown', event => this.move(event));
   }

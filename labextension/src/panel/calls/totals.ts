@@ -1,6 +1,6 @@
 /** What calls come to: sums, and how long each tool's calls take, with a small histogram. */
 
-import { el } from '../../card/dom';
+import { el, scrollBox, setRole } from '../../card/dom';
 import { duration, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
 import type { CallRow } from './log';
@@ -73,8 +73,7 @@ function histogramWords({ histogram }: ToolTotals): string {
 
 function histogram(tool: ToolTotals): HTMLElement {
   const node = el('span', 'oc-histogram');
-  node.setAttribute('role', 'img');
-  node.setAttribute('aria-label', histogramWords(tool));
+  setRole(node, 'img', histogramWords(tool));
   node.title = histogramWords(tool);
   const most = Math.max(1, ...tool.histogram);
   for (const count of tool.histogram) {
@@ -113,9 +112,7 @@ export class TotalsTable {
     head.append(names);
     table.append(head, this.body);
     const frame = el('div', 'oc-totals-frame');
-    frame.tabIndex = 0;
-    frame.setAttribute('role', 'region');
-    frame.setAttribute('aria-label', trans.__('Totals per tool'));
+    scrollBox(frame, trans.__('Totals per tool'), 'region');
     frame.append(table);
     this.node.append(el('summary', '', trans.__('Totals per tool')), frame);
   }

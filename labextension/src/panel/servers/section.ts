@@ -1,6 +1,6 @@
 /** The tab of MCP servers: how each is, what it wrote, and connecting, ending, signing in. */
 
-import { button, el, hasFocus, safeLink, setText, show } from '../../card/dom';
+import { button, el, hasFocus, safeLink, scrollBox, setText, show } from '../../card/dom';
 import { visible, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
 import { form, KeyedRows, labelled, statusLine, wordsOf } from '../controls';
@@ -60,9 +60,7 @@ class Entry {
   ) {
     const head = el('h3', 'oc-server-name', visibleLine(name));
     head.append(' ', this.state);
-    this.log.tabIndex = 0;
-    this.log.setAttribute('role', 'group');
-    this.log.setAttribute('aria-label', trans.__('Log of %1', visibleLine(name)));
+    scrollBox(this.log, trans.__('Log of %1', visibleLine(name)));
     this.fold.append(el('summary', '', trans.__('Log')), this.log);
     this.make('server_connect', trans.__('Connect'));
     this.make('server_disconnect', trans.__('Disconnect'));
