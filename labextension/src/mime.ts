@@ -6,7 +6,7 @@ import { Widget } from '@lumino/widgets';
 import { actions } from './card/callActions';
 import { CARD_MIME, disposeCard, renderCard } from './card';
 import type { CardCallbacks } from './card';
-import { showCall } from './card/show';
+import { showCall } from './card/showCall';
 import { checkedPart, checkedRun } from './card/savedCheck';
 import { trans } from './card/i18n';
 import { connect } from './kernel/liveWidget';
@@ -15,7 +15,7 @@ import { WIDGET_MIME } from './notebook/orphanedCards';
 import { bridge } from './kernel/messages';
 import { drawNearby, forget } from './card/lazyDrawing';
 import { disposeRun, renderRun, RUN_MIME } from './run';
-import { showRun } from './run/show';
+import { showRun } from './run/showRun';
 import { whole } from './card/savedBundle';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */

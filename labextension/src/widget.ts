@@ -1,7 +1,7 @@
 /** The live card of a call; its Python side is `opencode_jupyter/jupyter/cards/call_card.py`. */
 
 import css from '../style/card.css';
-import { showCall } from './card/show';
+import { showCall } from './card/showCall';
 import { live } from './kernel/liveWidget';
 
 export default live('card', css, showCall);

@@ -3,6 +3,6 @@
 import css from '../style/card.css';
 import runCss from '../style/run.css';
 import { live } from './kernel/liveWidget';
-import { showRun } from './run/show';
+import { showRun } from './run/showRun';
 
 export default live('run', css + runCss, showRun);

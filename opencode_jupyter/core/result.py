@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 
 TABLES = "tables"
-"""Metadata key of the tables that a card draws; ``CardTable`` of ``labextension/src/card/token.ts`` describes them."""
+"""Metadata key of the tables that a card draws; ``CardTable`` of ``labextension/src/card/types.ts`` describes them."""
 RESULT_KEYS = frozenset({"title", "output", "metadata", "attachments"})
 """The keys of a result that is given as a dict."""
 PRINTED = "printed"

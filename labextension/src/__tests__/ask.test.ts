@@ -1,5 +1,5 @@
 import { disposeCard, renderCard } from '../card';
-import { GUARD_MS, RETRY_MS } from '../card/ask';
+import { GUARD_MS, RETRY_MS } from '../card/approval';
 import type { CardDecision } from '../card';
 import { ASK, part } from './gallery';
 

@@ -1,6 +1,6 @@
 import { after, alike, asked, byAge, likeness } from '../panel/approvals/approvalModel';
 import type { Entry } from '../panel/approvals/approvalModel';
-import { cardIn, cellOf, goTo, inSight } from '../panel/approvals/locate';
+import { cardIn, cellOf, goTo, inSight } from '../panel/approvals/cardLocation';
 import { words } from '../panel/approvals/wording';
 import { CARD_MIME } from '../card';
 import type { CardAsk } from '../card';

@@ -1,11 +1,11 @@
 import { Axis, busy } from '../panel/calls/axis';
 import { COLUMNS, csvField, toCsv, toJsonLines } from '../panel/calls/export';
-import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked } from '../panel/calls/log';
-import type { CallRow } from '../panel/calls/log';
+import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked } from '../panel/calls/callLog';
+import type { CallRow } from '../panel/calls/callLog';
 import { Timeline, sentence, tone } from '../panel/calls/timeline';
 import { BUCKETS, median, totals } from '../panel/calls/totals';
 import { stateWords } from '../card/format';
-import type { Outcome } from '../card/token';
+import type { Outcome } from '../card/types';
 import { part } from './gallery';
 
 const NOW = 1_000_000;

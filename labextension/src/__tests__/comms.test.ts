@@ -2,8 +2,8 @@ import { LiveComms } from '../kernel/liveComms';
 import { dropLost, dropSuperseded, WIDGET_MIME } from '../notebook/orphanedCards';
 import mime from '../mime';
 import { CARD_MIME } from '../card';
-import { RUN_MIME } from '../run/token';
-import type { RunPart } from '../run/token';
+import { RUN_MIME } from '../run/types';
+import type { RunPart } from '../run/types';
 import { ASK, part } from './gallery';
 
 const page = globalThis as { __opencode_jupyter?: unknown };

@@ -1,6 +1,6 @@
 import { diffPairs, diffRows } from '../card/diff';
 import { drawDiff } from '../card/diffview';
-import { changedWords } from '../card/marks';
+import { changedWords } from '../card/wordDiff';
 import { setPreferences } from '../card/preferences';
 import { DIFF } from './gallery';
 

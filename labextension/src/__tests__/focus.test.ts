@@ -1,6 +1,6 @@
 import { focusedCard, focusGuarded, watchFocus } from '../panel/approvals/focus';
 import { disposeCard, renderCard } from '../card';
-import { GUARD_MS } from '../card/ask';
+import { GUARD_MS } from '../card/approval';
 import { SAY_MS } from '../card/progress';
 import { updateTail } from '../card';
 import { ASK, part } from './gallery';

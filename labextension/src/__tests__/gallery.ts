@@ -1,6 +1,6 @@
 /** Parts in every state, for the tests. */
 
-import type { CardAsk, CardPart, CardQuestions, CardState, CardUi } from '../card/token';
+import type { CardAsk, CardPart, CardQuestions, CardState, CardUi } from '../card/types';
 
 export const DIFF = `--- a/src/clean.py
 +++ b/src/clean.py

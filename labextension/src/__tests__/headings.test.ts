@@ -1,6 +1,6 @@
-import { CARD_MIME } from '../card/token';
+import { CARD_MIME } from '../card/types';
 import { skipCardHeadings } from '../notebook/cardHeadings';
-import { RUN_MIME } from '../run/token';
+import { RUN_MIME } from '../run/types';
 
 interface Model {
   type: string;

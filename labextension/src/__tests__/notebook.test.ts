@@ -2,11 +2,11 @@ import { YNotebook } from '@jupyter/ydoc';
 import { Signal } from '@lumino/signaling';
 
 import type { Received } from '../kernel/hub';
-import { applyChange } from '../notebook/change';
-import { cellsOf } from '../notebook/content';
+import { applyChange } from '../notebook/applyChange';
+import { cellsOf } from '../notebook/trimOutputs';
 import { Documents } from '../notebook/documents';
 import type { Context } from '../notebook/documents';
-import { performJobs } from '../notebook/listener';
+import { performJobs } from '../notebook/jobs';
 import type { CellJson, Change, Job } from '../notebook/protocol';
 import { FIND_MS, Relay } from '../notebook/relay';
 import type { Channel } from '../notebook/relay';

@@ -1,4 +1,4 @@
-import { fits, kindsOf, rowsOf } from '../panel/tools/filter';
+import { fits, kindsOf, rowsOf } from '../panel/tools/toolRows';
 import { argumentsOf, errorsOf, formSchema } from '../panel/tools/formSchema';
 import type { FormSchema, Problem, ToolField } from '../panel/tools/formSchema';
 

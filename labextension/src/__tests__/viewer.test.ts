@@ -1,5 +1,5 @@
 import { SilentError } from '../kernel/requests';
-import { drawRows } from '../viewer/draw';
+import { drawRows } from '../viewer/rowElements';
 import { KEPT_ROWS } from '../viewer/rows';
 import { fetchWhole } from '../viewer/download';
 import { PAGE_ROWS, Source } from '../viewer/source';

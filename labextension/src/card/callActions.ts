@@ -2,7 +2,7 @@
 
 import { copyButton } from './copy';
 import { button, el } from './dom';
-import type { CardPart } from './token';
+import type { CardPart } from './types';
 import { trans } from './i18n';
 import { pythonCall, toolLine } from './toolLine';
 

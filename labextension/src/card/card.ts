@@ -3,20 +3,20 @@
 import { trans } from './i18n';
 import { CHANGED, preferences } from './preferences';
 import { ansiText, drawOutput } from './ansi';
-import { AskView } from './ask';
+import { AskView } from './approval';
 import { BodiesView, saysOutput } from './bodies';
 import { textBox } from './copy';
 import type { CopyBox } from './copy';
 import { drawDiff } from './diffview';
 import { el, hasFocus, setText, show, StateMark } from './dom';
 import { Folds } from './folds';
-import { drawSpill, FootView } from './foot';
+import { drawSpill, FootView } from './footer';
 import { extent, live, outputOf, stateWords, timeWords, visibleLine } from './format';
 import { RunningControls } from './runningControls';
 import { linkPaths, markPath } from './links';
 import { ProgressView } from './progress';
 import { QuestionView } from './question';
-import type { CardCallbacks, CardPart, TailUpdate } from './token';
+import type { CardCallbacks, CardPart, TailUpdate } from './types';
 
 const views = new WeakMap<HTMLElement, CardView>();
 

@@ -1,7 +1,7 @@
 /** A unified diff as rows with line numbers, and its rows in pairs for a view side by side. */
 
-import { changedWords } from './marks';
-import type { Stretch } from './marks';
+import { changedWords } from './wordDiff';
+import type { Stretch } from './wordDiff';
 
 /** One line of a diff as it is shown. */
 export interface DiffRow {

@@ -1,7 +1,7 @@
 /** Numbers, times and strange characters as a person reads them. */
 
 import { trans } from './i18n';
-import type { CardDecision, CardPart, CardRule } from './token';
+import type { CardDecision, CardPart, CardRule } from './types';
 
 const INVISIBLE =
   // eslint-disable-next-line no-control-regex

@@ -3,7 +3,7 @@
 import { trans } from './i18n';
 import { button } from './dom';
 import { visibleLine } from './format';
-import type { CardCallbacks, CardPart } from './token';
+import type { CardCallbacks, CardPart } from './types';
 
 /** Marks `node`, whose text is a path, as the file at `path` (relative to the card's base), at `line` from 1. */
 export function markPath(node: HTMLElement, path: string, line?: number): void {

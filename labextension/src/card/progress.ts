@@ -3,7 +3,7 @@
 import { trans } from './i18n';
 import { el, setRole, setText, show } from './dom';
 import { visibleLine } from './format';
-import type { CardProgress } from './token';
+import type { CardProgress } from './types';
 
 /** A screen reader is told this often at most, in milliseconds; a short call says nothing. */
 export const SAY_MS = 10_000;

@@ -4,7 +4,7 @@ import { trans } from './i18n';
 import { button, el, hasFocus, keyHint, setRole, setText } from './dom';
 import { visible, visibleLine } from './format';
 import { Prompt } from './prompt';
-import type { CardCallbacks, CardQuestion, CardQuestions } from './token';
+import type { CardCallbacks, CardQuestion, CardQuestions } from './types';
 
 /** The questions one request puts; made anew for every request. */
 export class QuestionView extends Prompt {

@@ -4,9 +4,9 @@
  * our own pass unchanged. The live card gets its parts from the kernel and does without.
  */
 
-import type { RunPart } from '../run/token';
+import type { RunPart } from '../run/types';
 import { SCHEMA } from './contractSchema';
-import type { CardPart } from './token';
+import type { CardPart } from './types';
 
 /** Most characters of a text that stands in a line, of any other text, and of a picture's URL. */
 const LINE_CHARS = 2_000;

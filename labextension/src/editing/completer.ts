@@ -9,7 +9,7 @@ import { preferences } from '../card/preferences';
 import { lines } from './hover';
 import { LONGEST, magicOf } from './line';
 import type { Magic } from './line';
-import type { CompleteReply } from './token';
+import type { CompleteReply } from './messages';
 
 /** How often a kernel is asked that has found nothing in its time yet: the first question imports what answers. */
 const TIMES = 5;

@@ -9,7 +9,7 @@ import { el } from '../card/dom';
 import { visibleLine } from '../card/format';
 import { trans } from '../card/i18n';
 import { LONGEST, magicOf, words } from './line';
-import type { HelpReply } from './token';
+import type { HelpReply } from './messages';
 
 /** A line of a cell, and a place in it. */
 export interface LinePlace {

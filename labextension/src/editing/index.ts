@@ -16,7 +16,7 @@ import type { Languages } from './highlight';
 import { explainCursor, hover, ON_LINE } from './hover';
 import type { LinePlace, Source } from './hover';
 import { takeOver, ToolCompleter } from './completer';
-import type { HelpReply } from './token';
+import type { HelpReply } from './messages';
 
 /** The command of Shift-Tab on one of our lines. */
 export const EXPLAIN = 'opencode-jupyter:explain-line';

@@ -3,9 +3,9 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
-import { canRerun, cellAround, insertBelow } from '../notebook/rerun';
+import { canRerun, cellAround, insertBelow } from '../notebook/insertCell';
 import { answerKeys } from '../panel/approvals/commands';
-import type { SpillLink } from '../card/token';
+import type { SpillLink } from '../card/types';
 import type { KernelHub } from './hub';
 import { documentOf, kernelOf, requestKernel } from './requests';
 import type { ControlBridge } from './messages';

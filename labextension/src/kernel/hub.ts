@@ -15,7 +15,7 @@ import { LiveComms } from './liveComms';
 import type { IOPubMessage } from './liveComms';
 import { documents, kernelOf, MESSAGE_TYPE, requestKernel, sendToKernel, serverRunsCells } from './requests';
 import type { KernelDocument } from './requests';
-import type { CardAsk } from '../card/token';
+import type { CardAsk } from '../card/types';
 import type { ToKernel } from './messages';
 
 const KIND = 'panel';

@@ -6,10 +6,10 @@
 
 import { Signal } from '@lumino/signaling';
 
-import type { CardPart } from '../card/token';
+import type { CardPart } from '../card/types';
 import type { Model } from './liveWidget';
-import { withUpdate } from '../run/token';
-import type { RunPart, RunUpdate, RunWhole } from '../run/token';
+import { applyUpdate } from '../run/applyUpdate';
+import type { RunPart, RunUpdate, RunWhole } from '../run/types';
 
 const COMM_TARGET = 'jupyter.widget';
 
@@ -91,7 +91,7 @@ export class LiveComms {
       if (update.kind === 'whole') {
         known?.update({ run: update.run }); // for a page that was opened late
       } else if (update.kind === 'run' && run) {
-        known?.update({ run: { ...run, ...update.head, items: withUpdate(run.items, update).items } });
+        known?.update({ run: { ...run, ...update.head, items: applyUpdate(run.items, update).items } });
       }
       known?.emit('msg:custom', data.content);
     } else if (header.msg_type === 'comm_close' && known) {

@@ -5,7 +5,7 @@ import { receiveAllMessages } from './anywidgetWorkaround';
 import type { Manager } from './anywidgetWorkaround';
 import { answering, bridge } from './messages';
 import type { ToKernel } from './messages';
-import type { RunPart } from '../run/token';
+import type { RunPart } from '../run/types';
 import { VERSION } from '../card/version';
 
 /** What this module needs of an anywidget model. */

@@ -1,6 +1,6 @@
 /** What a card sends to the kernel; the same whether it goes over the widget's comm or the control channel. */
 
-import type { CardAsk, CardCallbacks, Reply, ReplyOptions, SpillLink } from '../card/token';
+import type { CardAsk, CardCallbacks, Reply, ReplyOptions, SpillLink } from '../card/types';
 import type { Model } from './liveWidget';
 
 /** What a card sends. */

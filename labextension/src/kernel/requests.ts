@@ -5,7 +5,7 @@ import { PageConfig } from '@jupyterlab/coreutils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { UUID } from '@lumino/coreutils';
 
-import type { EditingRequest } from '../editing/token';
+import type { EditingRequest } from '../editing/messages';
 import { trans } from '../card/i18n';
 import type { ControlContent, ServedRequest, SettledRequest, ToKernel } from './messages';
 import type { Word } from '../notebook/protocol';

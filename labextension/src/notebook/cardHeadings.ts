@@ -6,8 +6,8 @@
 
 import type { Cell, ICodeCellModel } from '@jupyterlab/cells';
 
-import { CARD_MIME } from '../card/token';
-import { RUN_MIME } from '../run/token';
+import { CARD_MIME } from '../card/types';
+import { RUN_MIME } from '../run/types';
 
 const done = new WeakSet<object>();
 

@@ -2,9 +2,9 @@
 
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
-import { applyChange } from './change';
-import type { SharedNotebook } from './change';
-import { cellsOf } from './content';
+import { applyChange } from './applyChange';
+import type { SharedNotebook } from './applyChange';
+import { cellsOf } from './trimOutputs';
 import type { Answer, CellJson, DocumentInfo, Job } from './protocol';
 
 /** How long a document that is being loaded is waited for. */

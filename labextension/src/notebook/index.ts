@@ -11,7 +11,7 @@ import type { KernelHub } from '../kernel/hub';
 import { openWidgets } from '../kernel/requests';
 import { Documents } from './documents';
 import type { Context } from './documents';
-import { performJobs } from './listener';
+import { performJobs } from './jobs';
 import { Relay } from './relay';
 
 const plugin: JupyterFrontEndPlugin<void> = {

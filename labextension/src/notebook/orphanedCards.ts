@@ -9,13 +9,13 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 
 import { live } from '../card/format';
-import { CARD_MIME } from '../card/token';
-import type { CardPart } from '../card/token';
+import { CARD_MIME } from '../card/types';
+import type { CardPart } from '../card/types';
 import { trans } from '../card/i18n';
 import { requestKernel, serverRunsCells } from '../kernel/requests';
 import type { SettledReply } from '../kernel/messages';
-import { RUN_MIME } from '../run/token';
-import type { CallItem, RunPart } from '../run/token';
+import { RUN_MIME } from '../run/types';
+import type { CallItem, RunPart } from '../run/types';
 import { working } from '../run/wording';
 import { whole } from '../card/savedBundle';
 

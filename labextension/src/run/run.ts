@@ -10,8 +10,8 @@ import { CHANGED } from '../card/preferences';
 import { CallView } from './call';
 import { typesetFormulas } from './formulas';
 import { markdown } from './markdown';
-import { withUpdate } from './token';
-import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './token';
+import { applyUpdate } from './applyUpdate';
+import type { CallItem, RunHead, RunItem, RunPart, RunUpdate, WordsItem } from './types';
 import { headWords, retryWords, runWords, working } from './wording';
 
 /** The mode in which nothing is asked. */
@@ -150,7 +150,7 @@ class RunView {
       return false;
     }
     const { head, tails = [] } = update;
-    const { items, places, complete } = withUpdate(this.run.items, update);
+    const { items, places, complete } = applyUpdate(this.run.items, update);
     this.run = { ...head, items };
     places.forEach(index => this.place(index, items[index]));
     places.forEach(index => this.draw(index));

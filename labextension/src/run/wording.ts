@@ -3,7 +3,7 @@
 import { trans } from '../card/i18n';
 import { DENIED, clock, duration, outcomeWord, waitingSince, waitingWords } from '../card/format';
 import type { StateWords } from '../card/format';
-import type { RunHead, RunPart } from './token';
+import type { RunHead, RunPart } from './types';
 
 /** `950 tokens`, `12.3k tokens`, `1.2M tokens`. */
 export function tokens(count: number): string {

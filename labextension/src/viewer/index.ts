@@ -5,7 +5,7 @@ import { Widget } from '@lumino/widgets';
 
 import { button, el } from '../card/dom';
 import { visibleLine } from '../card/format';
-import type { SpillLink } from '../card/token';
+import type { SpillLink } from '../card/types';
 import { trans } from '../card/i18n';
 import { Source } from './source';
 import type { Ask } from './source';

@@ -1,21 +1,21 @@
 /** A viewer of a file of any size: the rows around one place are in the page, a slider beside them stands for all. */
 
 import { el, scrollBox } from '../card/dom';
-import type { CardSpill } from '../card/token';
+import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
 import { preferences } from '../card/preferences';
-import { Bar, set } from './bar';
-import { clearMarks, drawRows, label } from './draw';
-import { FindBar } from './find';
+import { Bar, set } from './toolbar';
+import { clearMarks, drawRows, label } from './rowElements';
+import { FindBar } from './search';
 import { press } from './keys';
 import type { KeyActs } from './keys';
-import { digits, firstInView, placeWords } from './place';
+import { digits, firstInView, placeWords } from './position';
 import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchWhole } from './download';
 import { PAGE_ROWS, Source } from './source';
 import type { Extent, Page, Where } from './source';
-import { Trouble } from './trouble';
+import { Trouble } from './failure';
 
 /** Rows shown before the one that was asked for. */
 const BEFORE = 20;

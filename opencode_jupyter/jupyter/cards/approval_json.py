@@ -1,4 +1,4 @@
-"""What waits for a person, as the card's JSON: a permission ask, or questions (``labextension/src/card/token.ts``)."""
+"""What waits for a person, as the card's JSON: a permission ask, or questions (``labextension/src/card/types.ts``)."""
 
 from __future__ import annotations
 

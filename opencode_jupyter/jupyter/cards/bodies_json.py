@@ -1,6 +1,6 @@
 """What a card shows of a call beside its output: answers, tasks, files' changes, tables, names of files.
 
-Each is a field of ``ui`` that ``labextension/src/card/token.ts`` describes.
+Each is a field of ``ui`` that ``labextension/src/card/types.ts`` describes.
 """
 
 from __future__ import annotations

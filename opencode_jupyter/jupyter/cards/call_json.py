@@ -1,4 +1,4 @@
-"""A call as the card's JSON: the contract with ``labextension/src/card/token.ts`` (there every field is described)."""
+"""A call as the card's JSON: the contract with ``labextension/src/card/types.ts`` (there every field is described)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def settled_bundle(part: dict[str, Any], *, durations: bool = False) -> tuple[di
     """The MIME bundle of a finished call: the same for the same result, with ids and times in the metadata.
 
     Args:
-        part: The call as a card's JSON (``labextension/src/card/token.ts``).
+        part: The call as a card's JSON (``labextension/src/card/types.ts``).
         durations: Say in the text how long the call took; for a terminal, where nothing is saved.
 
     Returns:

@@ -1,7 +1,7 @@
 """What a run's card shows, in order: words, thoughts, calls, notes. The run tells of changes; nothing is drawn then.
 
 Told of a change, this only notes it. JSON is made when somebody wants it: of what changed since the last time
-(`changes`), at most some ten times a second, or of all (`whole`). ``labextension/src/run/token.ts`` describes it.
+(`changes`), at most some ten times a second, or of all (`whole`). ``labextension/src/run/types.ts`` describes it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def settled_bundle(run: dict[str, Any]) -> Bundle:
     """The MIME bundle of a finished run.
 
     Args:
-        run: the run as its card's JSON (``labextension/src/run/token.ts``).
+        run: the run as its card's JSON (``labextension/src/run/types.ts``).
     """
     stable, volatile = split_run(saved_run(run))
     return {"text/plain": plain_text(stable), "text/html": html(stable), RUN_MIME: stable}, {METADATA_KEY: volatile}

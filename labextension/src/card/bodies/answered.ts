@@ -3,7 +3,7 @@
 import { trans } from '../i18n';
 import { el } from '../dom';
 import { visible, visibleLine } from '../format';
-import type { CardAnswered } from '../token';
+import type { CardAnswered } from '../types';
 
 /** Draws `answered` into `host`, replacing what is there. */
 export function drawAnswered(host: HTMLElement, answered: CardAnswered[]): void {

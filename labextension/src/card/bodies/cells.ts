@@ -5,7 +5,7 @@ import { drawOutput } from '../ansi';
 import { codeNodes } from '../code';
 import { el, scrollBox } from '../dom';
 import { visible, visibleLine } from '../format';
-import type { CardPart } from '../token';
+import type { CardPart } from '../types';
 
 /** Lines of a source and of outputs that are shown at first. */
 export const SOURCE_LINES = 15;

@@ -7,7 +7,7 @@ import { drawDiff } from '../diffview';
 import { el, setRole } from '../dom';
 import { visibleLine } from '../format';
 import { markPath } from '../links';
-import type { CardDiff } from '../token';
+import type { CardDiff } from '../types';
 
 function kindWord(type: string): string {
   switch (type) {

@@ -1,7 +1,7 @@
 /** What a card shows of a call beside its text: one block for each kind there is, redrawn only when it changed. */
 
 import { el, show } from '../dom';
-import type { CardPart, CardUi } from '../token';
+import type { CardPart, CardUi } from '../types';
 import { drawAnswered } from './answered';
 import { cellsOf, drawCells } from './cells';
 import { drawDiffs } from './diffs';

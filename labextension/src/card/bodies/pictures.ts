@@ -3,7 +3,7 @@
 import { trans } from '../i18n';
 import { button, el, safePicture } from '../dom';
 import { visibleLine } from '../format';
-import type { CardAttachment } from '../token';
+import type { CardAttachment } from '../types';
 
 /** Draws `attachments` into `host`, replacing what is there: pictures inline, others by name. */
 export function drawPictures(host: HTMLElement, attachments: CardAttachment[]): void {

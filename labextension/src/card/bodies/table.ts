@@ -4,7 +4,7 @@ import { trans } from '../i18n';
 import { el, scrollBox } from '../dom';
 import { grouped, visibleLine } from '../format';
 import { markPath } from '../links';
-import type { CardTable } from '../token';
+import type { CardTable } from '../types';
 
 /** Columns whose cells are files. */
 const PATHS = ['path', 'file', 'filePath', 'uri'];

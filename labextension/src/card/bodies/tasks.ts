@@ -3,7 +3,7 @@
 import { trans } from '../i18n';
 import { el, setRole } from '../dom';
 import { visibleLine } from '../format';
-import type { CardTask } from '../token';
+import type { CardTask } from '../types';
 
 /** Mark and words of a state, so that it is told by more than its colour. */
 function markOf(status: CardTask['status']): [mark: string, words: string] {

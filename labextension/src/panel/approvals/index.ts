@@ -9,7 +9,7 @@ import type { Surroundings, Section } from '../section';
 import { ApprovalModel } from './approvalModel';
 import type { Entry } from './approvalModel';
 import { addCommands, answerKeys } from './commands';
-import { cardIn, goTo, inSight } from './locate';
+import { cardIn, goTo, inSight } from './cardLocation';
 import { notify } from './notify';
 import { asksSection } from './section';
 import { AskStatus } from './status';

@@ -1,7 +1,7 @@
 /** Where moments stand on the time axis: time in which nothing happens takes little room, if it is to be folded. */
 
-import type { CallRow } from './log';
-import { open } from './log';
+import type { CallRow } from './callLog';
+import { open } from './callLog';
 
 /** The part of the axis that a folded gap takes. */
 const GAP = 0.02;

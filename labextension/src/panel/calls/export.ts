@@ -1,7 +1,7 @@
 /** Calls as a file: one line of comma-separated values or of JSON for each. */
 
-import type { CallRow } from './log';
-import { stateOf, worked } from './log';
+import type { CallRow } from './callLog';
+import { stateOf, worked } from './callLog';
 
 export const COLUMNS = [
   'notebook',

@@ -1,6 +1,6 @@
 /** The tab of calls: what ran, when, how long and what it waited for; filtered, summed up, saved as a file. */
 
-import { goTo } from '../approvals/locate';
+import { goTo } from '../approvals/cardLocation';
 import { button, el, setText, show } from '../../card/dom';
 import { duration, outcomeWord } from '../../card/format';
 import { trans } from '../../card/i18n';
@@ -11,8 +11,8 @@ import { Axis } from './axis';
 import { saveBlob } from '../../viewer/download';
 import { toCsv, toJsonLines } from './export';
 import type { Named } from './export';
-import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './log';
-import type { CallRow, CallsReply, Filter } from './log';
+import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './callLog';
+import type { CallRow, CallsReply, Filter } from './callLog';
 import { Timeline } from './timeline';
 import { TotalsTable } from './totals';
 

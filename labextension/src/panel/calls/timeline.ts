@@ -5,8 +5,8 @@ import { duration, outcomeLook, outcomeWord, visibleLine } from '../../card/form
 import type { StateWords } from '../../card/format';
 import { trans } from '../../card/i18n';
 import type { Axis } from './axis';
-import type { CallRow, Placed } from './log';
-import { open, stateOf, waiting, worked } from './log';
+import type { CallRow, Placed } from './callLog';
+import { open, stateOf, waiting, worked } from './callLog';
 
 /** Height of a row in pixels; the style sheet has the same. */
 const LINE = 40;

@@ -3,8 +3,8 @@
 import { el, scrollBox, setRole } from '../../card/dom';
 import { duration, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
-import type { CallRow } from './log';
-import { open, stateOf, worked } from './log';
+import type { CallRow } from './callLog';
+import { open, stateOf, worked } from './callLog';
 
 /** Upper ends of the histogram's bars, in milliseconds; the last bar has none. */
 export const BUCKETS: readonly number[] = [10, 100, 1_000, 10_000, 60_000];

@@ -7,7 +7,7 @@ import { Chooser } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 import { RulesTable } from './table';
 import { Tester } from './tester';
-import type { RuleRow, RulesReply, TestReply } from './token';
+import type { RuleRow, RulesReply, TestReply } from './messages';
 
 const KNOWN = 'oc-rules-known';
 const ACTIONS = ['allow', 'ask', 'deny'];

@@ -4,7 +4,7 @@ import { button, el, hasFocus, show } from '../../card/dom';
 import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
 import { badge } from '../tools/badge';
-import type { RuleRow } from './token';
+import type { RuleRow } from './messages';
 
 export class RulesTable {
   readonly node = el('div', 'oc-rules-frame');

@@ -5,8 +5,8 @@ import { visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
 import { form, labelled, statusLine, wordsOf } from '../controls';
 import { badge } from '../tools/badge';
-import type { Action } from '../tools/filter';
-import type { TestReply, TestRow } from './token';
+import type { Action } from '../tools/toolRows';
+import type { TestReply, TestRow } from './messages';
 
 const verdict = (action: Action): string =>
   ({

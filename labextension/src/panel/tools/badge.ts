@@ -2,7 +2,7 @@
 
 import { el } from '../../card/dom';
 import { trans } from '../../card/i18n';
-import type { Action } from './filter';
+import type { Action } from './toolRows';
 
 /** An action in words, by its own name as in the rules. */
 export const actionWords = (action: Action): string =>

@@ -7,8 +7,8 @@ import { KeyedRows, offer, searchField, select, statusLine, wordsOf } from '../c
 import { Chooser } from '../kernelChooser';
 import type { MakeSection, Surroundings } from '../section';
 import { actionWords, badge } from './badge';
-import { MISSING, fits, kindsOf, rowsOf } from './filter';
-import type { Judged, ToolRow, ToolsReply } from './filter';
+import { MISSING, fits, kindsOf, rowsOf } from './toolRows';
+import type { Judged, ToolRow, ToolsReply } from './toolRows';
 import { ToolForm } from './toolForm';
 import type { ToolReply } from './toolForm';
 

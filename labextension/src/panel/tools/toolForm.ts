@@ -2,7 +2,7 @@
 
 import { Widget } from '@lumino/widgets';
 import type { OpenKernel } from '../../kernel/hub';
-import { insertCell, takesCells } from '../../notebook/rerun';
+import { insertCell, takesCells } from '../../notebook/insertCell';
 import { button, el, setText, show } from '../../card/dom';
 import { visible } from '../../card/format';
 import { trans } from '../../card/i18n';

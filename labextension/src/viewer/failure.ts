@@ -3,7 +3,7 @@
 import { copyButton } from '../card/copy';
 import { button, el, setText, show } from '../card/dom';
 import { visibleLine } from '../card/format';
-import type { CardSpill } from '../card/token';
+import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 
 export class Trouble {

@@ -8,7 +8,7 @@ import { button, el, hasFocus, onEnterEscape, setRole, setText, show } from './d
 import { ruleWords, visible, visibleLine } from './format';
 import { GUARD_MS, Prompt, RETRY_MS } from './prompt';
 import { ReviseForm } from './revise';
-import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } from './token';
+import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } from './types';
 
 export { GUARD_MS, RETRY_MS };
 

@@ -3,7 +3,7 @@
 import type { CardCallbacks } from '../card';
 import type { Model } from '../kernel/liveWidget';
 import { disposeRun, renderRun, updateRun } from './run';
-import type { RunUpdate, RunWhole } from './token';
+import type { RunUpdate, RunWhole } from './types';
 
 /** Shows the run of `model`; `more` asks the kernel for the whole of it. Gives what ends that. */
 export function showRun(model: Model, el: HTMLElement, callbacks: CardCallbacks, more: () => void): () => void {

@@ -1,6 +1,6 @@
 /** What a kernel tells of its rules. */
 
-import type { Action } from '../tools/filter';
+import type { Action } from '../tools/toolRows';
 
 export interface RuleRow {
   n: number;

@@ -2,7 +2,7 @@
 
 import type { Model } from '../kernel/liveWidget';
 import { disposeCard, renderCard, updateTail } from './card';
-import type { CardCallbacks, TailUpdate } from './token';
+import type { CardCallbacks, TailUpdate } from './types';
 
 /** Shows the call of `model`; gives what ends that. */
 export function showCall(model: Model, el: HTMLElement, callbacks: CardCallbacks): () => void {

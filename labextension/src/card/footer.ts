@@ -5,7 +5,7 @@ import { trans } from './i18n';
 import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
 import { decisionWords, extent, grouped, lineCount, live, patternWords, visible, visibleLine } from './format';
-import type { CardCallbacks, CardPart, CardSpill } from './token';
+import type { CardCallbacks, CardPart, CardSpill } from './types';
 
 /** Most characters of input JSON that are drawn. */
 const INPUT_CAP = 100_000;
