@@ -1,6 +1,6 @@
 import { Axis, busy } from '../panel/calls/axis';
 import { COLUMNS, csvField, toCsv, toJsonLines } from '../panel/calls/export';
-import { CallLog, NO_FILTER, chosen, outermost, place, stateOf, values, worked } from '../panel/calls/callLog';
+import { CallLog, NO_FILTER, chosen, outermost, nest, stateOf, values, worked } from '../panel/calls/callLog';
 import type { CallRow } from '../panel/calls/callLog';
 import { Timeline, sentence, tone } from '../panel/calls/timeline';
 import { BUCKETS, median, totals } from '../panel/calls/totals';
@@ -30,13 +30,13 @@ function call(id: string, more: Partial<CallRow> = {}): CallRow {
   };
 }
 
-const shape = (calls: CallRow[], filter = NO_FILTER): [string, number][] => place(calls, filter).map(({ call: { id }, depth }) => [id, depth]);
+const shape = (calls: CallRow[], filter = NO_FILTER): [string, number][] => nest(calls, filter).map(({ call: { id }, depth }) => [id, depth]);
 
 describe('the log', () => {
   test('takes answers in: a call that is told again replaces what was known', () => {
     const log = new CallLog();
-    log.take({ calls: [call('a', { end: null })], since: 3, sessions: { ses_1: { title: 'One', parent: null } }, now: Date.now() + 5_000 });
-    log.take({ calls: [call('a'), call('b')], since: 5, sessions: {}, now: Date.now() + 5_000 });
+    log.update({ calls: [call('a', { end: null })], since: 3, sessions: { ses_1: { title: 'One', parent: null } }, now: Date.now() + 5_000 });
+    log.update({ calls: [call('a'), call('b')], since: 5, sessions: {}, now: Date.now() + 5_000 });
     expect([...log.calls.values()].map(({ id, end }) => [id, end])).toEqual([
       ['a', 100],
       ['b', 100]
@@ -95,7 +95,7 @@ describe('the log', () => {
 
   test('a chain of ten thousand is no recursion', () => {
     const calls = Array.from({ length: 10_000 }, (_, at) => call(`c${at}`, { start: at, parent: at ? `c${at - 1}` : null }));
-    const placed = place(calls);
+    const placed = nest(calls);
     expect([placed.length, placed[9_999].depth]).toEqual([10_000, 9_999]);
   });
 });
@@ -211,7 +211,7 @@ describe('the timeline', () => {
     document.body.append(timeline.node);
     const calls = Array.from({ length: 10_000 }, (_, at) => call(`c${at}`, { start: at * 10, end: at * 10 + 9, waits: [[at * 10, at * 10 + 4]] }));
     const rows = (): HTMLElement[] => [...timeline.node.querySelectorAll<HTMLElement>('.oc-time-row')];
-    timeline.update(place(calls), new Axis(calls, NOW), NOW);
+    timeline.update(nest(calls), new Axis(calls, NOW), NOW);
     expect(rows().length).toBeLessThan(60);
     const press = (key: string): void => void (document.activeElement ?? timeline.node).dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
     timeline.node.focus();

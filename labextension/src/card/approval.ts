@@ -25,7 +25,7 @@ function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
 }
 
 /** The question one ask poses; made anew for every ask. */
-export class AskView extends Prompt {
+export class ApprovalView extends Prompt {
   private readonly first = el('div', 'oc-step');
   private readonly second = el('div', 'oc-step');
   private readonly word = el('input', 'oc-word');
@@ -42,7 +42,7 @@ export class AskView extends Prompt {
     private readonly input: Record<string, unknown> = {},
     private readonly byModel = false
   ) {
-    super(AskView.keyOf(ask), trans.__('Approval needed'));
+    super(ApprovalView.keyOf(ask), trans.__('Approval needed'));
     this.drawDetail();
     const strip = el('div', 'oc-strip');
     this.drawQuestion(strip);

@@ -3,7 +3,7 @@
 import { trans } from './i18n';
 import { CHANGED, preferences } from './preferences';
 import { ansiText, drawOutput } from './ansi';
-import { AskView } from './approval';
+import { ApprovalView } from './approval';
 import { BodiesView, saysOutput } from './bodies';
 import { textBox } from './copy';
 import type { CopyBox } from './copy';
@@ -73,7 +73,7 @@ class CardView {
   private readonly children = new Map<string, HTMLElement>();
   private readonly drawn = new Map<HTMLElement, string>();
   private part!: CardPart;
-  private ask: AskView | QuestionView | undefined;
+  private ask: ApprovalView | QuestionView | undefined;
   private liveTail: TailUpdate | undefined;
 
   constructor(
@@ -95,8 +95,8 @@ class CardView {
     this.setLines();
     const head = el('div', 'oc-head');
     head.append(this.tool, this.title, this.state.node, this.time, this.controls.stop);
-    const { bar, message, said } = this.progress;
-    card.append(head, bar, message, said, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
+    const { bar, message, announcement } = this.progress;
+    card.append(head, bar, message, announcement, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
     card.append(this.nest, this.cut, this.foot.node);
     card.addEventListener('keydown', event => this.pressKey(event));
     root.replaceChildren(card);
@@ -282,9 +282,9 @@ class CardView {
 
   private drawAsk(running: boolean): void {
     const { ask, question } = running ? this.part.ui : {};
-    const key = ask ? AskView.keyOf(ask) : question && QuestionView.keyOf(question);
+    const key = ask ? ApprovalView.keyOf(ask) : question && QuestionView.keyOf(question);
     if (key !== undefined && this.ask?.key === key) {
-      if (this.ask instanceof AskView) {
+      if (this.ask instanceof ApprovalView) {
         ask && this.ask.update(ask);
       } else {
         question && this.ask.update(question);
@@ -294,7 +294,7 @@ class CardView {
     const focused = this.ask !== undefined && hasFocus(this.ask.node);
     this.ask?.dispose();
     this.ask?.node.remove();
-    this.ask = ask ? new AskView(ask, this.callbacks, this.part.state.input, this.part.ui.by === 'model') : question && new QuestionView(question, this.callbacks);
+    this.ask = ask ? new ApprovalView(ask, this.callbacks, this.part.state.input, this.part.ui.by === 'model') : question && new QuestionView(question, this.callbacks);
     if (this.ask) {
       this.cut.before(this.ask.node);
     }

@@ -34,11 +34,11 @@ export function drawDiff(host: HTMLElement, diff: string): void {
   }
   const both = rows.some(({ sign }) => sign === '+') && rows.some(({ sign }) => sign === '-');
   drawn.set(host, { rows, pairs: diffPairs(rows), both, split: false });
-  draw(host, wanted(host));
+  draw(host, isSplit(host));
   watch(host);
 }
 
-function wanted(host: HTMLElement): boolean {
+function isSplit(host: HTMLElement): boolean {
   const { diffStyle } = preferences();
   if (diffStyle !== 'auto') {
     return diffStyle === 'split';
@@ -50,7 +50,7 @@ function wanted(host: HTMLElement): boolean {
 function watch(host: HTMLElement): void {
   const again = (node: Element): void => {
     const state = drawn.get(node);
-    const split = state && wanted(node as HTMLElement);
+    const split = state && isSplit(node as HTMLElement);
     if (state && split !== undefined && split !== state.split && (node as HTMLElement).clientWidth > 0) {
       draw(node as HTMLElement, split);
     }

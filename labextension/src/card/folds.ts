@@ -89,9 +89,9 @@ class Line {
     const counts = new Map<string, number>();
     members.forEach(({ settled = '' }) => counts.set(settled, (counts.get(settled) ?? 0) + 1));
     const names = [...counts].map(([name, n]) => visibleLine(name) + (n > 1 ? ` ×${n}` : ''));
-    const said = names.slice(0, NAMES).join(', ') + (names.length > NAMES ? ', …' : '');
+    const tools = names.slice(0, NAMES).join(', ') + (names.length > NAMES ? ', …' : '');
     const n = members.length;
-    setText(this.button, trans._n('%1 completed call: %2', '%1 completed calls: %2', n, said));
+    setText(this.button, trans._n('%1 completed call: %2', '%1 completed calls: %2', n, tools));
     this.draw();
   }
 

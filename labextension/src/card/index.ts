@@ -1,5 +1,5 @@
 /** The card, framework-free: what the live widget and the JupyterLab renderer are both made of. */
 
-export { AskView } from './approval';
+export { ApprovalView as AskView } from './approval';
 export { disposeCard, renderCard, updateTail } from './card';
 export * from './types';

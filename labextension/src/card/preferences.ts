@@ -39,7 +39,7 @@ export function preferences(): Preferences {
 
 /** Takes over `chosen`; what has another type than its default is left out. */
 export function setPreferences(chosen: Record<string, unknown>): void {
-  const kept = Object.entries(DEFAULTS).filter(([name, value]) => typeof chosen[name] === typeof value);
-  (globalThis as Place)[KEY] = Object.fromEntries(kept.map(([name]) => [name, chosen[name]]));
+  const valid = Object.entries(DEFAULTS).filter(([name, value]) => typeof chosen[name] === typeof value);
+  (globalThis as Place)[KEY] = Object.fromEntries(valid.map(([name]) => [name, chosen[name]]));
   document.dispatchEvent(new Event(CHANGED));
 }

@@ -13,26 +13,26 @@ export class ProgressView {
   readonly bar = el('div', 'oc-bar');
   readonly message = el('div', 'oc-message');
   /** Spoken when it changes; the bar's own value is not. */
-  readonly said = el('div', 'oc-sr');
+  readonly announcement = el('div', 'oc-sr');
   private readonly fill = el('i');
   private spoken: number | undefined;
 
   constructor() {
     setRole(this.bar, 'progressbar', trans.__('Progress'));
     this.bar.append(this.fill);
-    this.said.setAttribute('role', 'status');
+    this.announcement.setAttribute('role', 'status');
   }
 
   /** Shows `progress`; nothing: there is none, or the call is over. */
   update(progress: CardProgress | undefined): void {
     const message = visibleLine(progress?.message ?? '');
     show(this.bar, !!progress);
-    show(this.said, !!progress);
+    show(this.announcement, !!progress);
     show(this.message, message !== '');
     setText(this.message, message);
     if (!progress) {
       this.spoken = undefined;
-      setText(this.said, '');
+      setText(this.announcement, '');
       return;
     }
     const { value, total } = progress;
@@ -55,7 +55,7 @@ export class ProgressView {
     this.spoken ??= now;
     if (now - this.spoken >= SAY_MS) {
       this.spoken = now;
-      setText(this.said, words);
+      setText(this.announcement, words);
     }
   }
 }

@@ -76,8 +76,8 @@ function alternative(shapes: Shape[], value: unknown): Shape {
 }
 
 /** What can be used of the value of the field `name`; nothing if it can't. */
-function checked(given: Shape, value: unknown, name: string, level: number): unknown {
-  const shape = given.anyOf ? alternative(given.anyOf, value) : resolve(given);
+function checked(schema: Shape, value: unknown, name: string, level: number): unknown {
+  const shape = schema.anyOf ? alternative(schema.anyOf, value) : resolve(schema);
   const words = shape.enum ?? (shape.const === undefined ? undefined : [shape.const]);
   // a later version may know other outcomes
   if (words && name !== 'outcome') {
@@ -131,8 +131,8 @@ function fields({ properties = {}, required = [] }: Shape, value: unknown, level
 }
 
 /** What stands for a required field that is missing: of several words the last, which promises least. */
-function fallback(given: Shape): unknown {
-  const { type, enum: words, const: word, properties } = resolve(given);
+function fallback(schema: Shape): unknown {
+  const { type, enum: words, const: word, properties } = resolve(schema);
   const empty: Record<string, unknown> = { string: '', boolean: false, array: [], object: properties ? undefined : {} };
   return word ?? words?.[words.length - 1] ?? (type && type in empty ? empty[type] : 0);
 }

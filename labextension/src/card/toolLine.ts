@@ -39,21 +39,21 @@ export function toolLine(tool: string, input: unknown): string | undefined {
   if (!TOOL.test(tool) || typeof input !== 'object' || input === null || Array.isArray(input)) {
     return undefined;
   }
-  const given = { ...(input as Input) };
+  const fields = { ...(input as Input) };
   const raw = RAW.includes(tool);
   const bodyKey = BODIES[tool];
-  const body = given[bodyKey];
+  const body = fields[bodyKey];
   if (raw && typeof body !== 'string') {
     return undefined;
   }
-  if (raw && given.description === described(body as string)) {
-    delete given.description;
+  if (raw && fields.description === described(body as string)) {
+    delete fields.description;
   }
   const text = typeof body === 'string' && (raw || body.includes('\n')) ? asBody(bodyKey, body) : undefined;
-  if (!Object.keys(given).every(key => KEY.test(key))) {
-    return raw ? undefined : `%tool ${tool} ${json(given)}`;
+  if (!Object.keys(fields).every(key => KEY.test(key))) {
+    return raw ? undefined : `%tool ${tool} ${json(fields)}`;
   }
-  const words = Object.entries(given).filter(([key]) => text === undefined || key !== bodyKey);
+  const words = Object.entries(fields).filter(([key]) => text === undefined || key !== bodyKey);
   const head = [tool, ...words.map(([key, value]) => word(key, value))].join(' ');
   if (text === undefined) {
     return `%tool ${head}`;
@@ -66,8 +66,8 @@ export function toolLine(tool: string, input: unknown): string | undefined {
 
 /** The call in Python. */
 export function pythonCall(tool: string, input: unknown): string {
-  const given = typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as Input) : {};
-  const rest = Object.keys(given).length ? `, ${literal(given)}` : '';
+  const fields = typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as Input) : {};
+  const rest = Object.keys(fields).length ? `, ${literal(fields)}` : '';
   return `await ws.call(${literal(tool)}${rest})`;
 }
 

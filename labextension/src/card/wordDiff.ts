@@ -27,8 +27,8 @@ export function changedWords(before: string, after: string): [Stretch[], Stretch
     tail++;
   }
   const [keptOld, keptNow] = common(old.slice(head, old.length - tail), now.slice(head, now.length - tail));
-  const inside = (kept: boolean[], words: string[]): boolean[] =>
-    words.map((_, at) => at < head || at >= words.length - tail || kept[at - head]);
+  const inside = (isCommon: boolean[], words: string[]): boolean[] =>
+    words.map((_, at) => at < head || at >= words.length - tail || isCommon[at - head]);
   const sameOld = inside(keptOld, old);
   const sameNow = inside(keptNow, now);
   const shared = old.reduce((sum, word, at) => sum + (sameOld[at] && word.trim() ? word.length : 0), 0);
@@ -64,20 +64,20 @@ function common(old: string[], now: string[]): [boolean[], boolean[]] {
 }
 
 /** The words that are not kept, neighbours together; a single blank between two of them goes along. */
-function stretches(words: string[], kept: boolean[]): Stretch[] {
-  const found: Stretch[] = [];
+function stretches(words: string[], isCommon: boolean[]): Stretch[] {
+  const ranges: Stretch[] = [];
   let at = 0;
   words.forEach((word, index) => {
-    const last = found[found.length - 1];
-    const between = kept[index] && !word.trim() && index > 0 && !kept[index - 1] && kept[index + 1] === false;
-    if (!kept[index] || between) {
+    const last = ranges[ranges.length - 1];
+    const between = isCommon[index] && !word.trim() && index > 0 && !isCommon[index - 1] && isCommon[index + 1] === false;
+    if (!isCommon[index] || between) {
       if (last?.[1] === at) {
         last[1] = at + word.length;
       } else {
-        found.push([at, at + word.length]);
+        ranges.push([at, at + word.length]);
       }
     }
     at += word.length;
   });
-  return found;
+  return ranges;
 }

@@ -89,15 +89,15 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
       const python = plan === LINES ? await languages.load({ name: 'ipython' }) : null;
       return python && masked(python, false);
     }
-    const wanted = body.kind === 'agent' ? { name: 'Markdown' } : body.kind === 'file' ? { file: body.name } : 'name' in body ? { name: body.name } : null;
-    const found = wanted && (await languages.load(wanted));
-    return found && masked(found, true);
+    const request = body.kind === 'agent' ? { name: 'Markdown' } : body.kind === 'file' ? { file: body.name } : 'name' in body ? { name: body.name } : null;
+    const inner = request && (await languages.load(request));
+    return inner && masked(inner, true);
   };
 
   const painter = ViewPlugin.fromClass(
     class {
       decorations: DecorationSet = Decoration.none;
-      private wanted = '';
+      private loadedKey = '';
 
       constructor(view: EditorView) {
         this.follow(view);
@@ -113,12 +113,12 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
       private follow(view: EditorView): void {
         const { plan } = view.state.field(held);
         this.decorations = plan === NONE ? Decoration.none : paint(view, plan);
-        if (this.wanted !== plan.key) {
-          this.wanted = plan.key;
+        if (this.loadedKey !== plan.key) {
+          this.loadedKey = plan.key;
           void load(plan)
-            .then(found => {
-              if (found && this.wanted === plan.key) {
-                view.dispatch({ effects: arrived.of({ key: plan.key, language: found }) });
+            .then(loaded => {
+              if (loaded && this.loadedKey === plan.key) {
+                view.dispatch({ effects: arrived.of({ key: plan.key, language: loaded }) });
               }
             })
             .catch(() => undefined); // then the cell stays as plain as it is
@@ -139,12 +139,12 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
 const marks = new Map<string, Decoration>();
 
 function mark(kind: string): Decoration {
-  let found = marks.get(kind);
-  if (!found) {
-    found = Decoration.mark({ class: `oc-tok oc-tok-${kind}` });
-    marks.set(kind, found);
+  let decoration = marks.get(kind);
+  if (!decoration) {
+    decoration = Decoration.mark({ class: `oc-tok oc-tok-${kind}` });
+    marks.set(kind, decoration);
   }
-  return found;
+  return decoration;
 }
 
 /** The parts of our lines that are in view. */

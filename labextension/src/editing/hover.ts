@@ -86,9 +86,9 @@ export function lines(help: HelpReply): string[] {
   if ('default' in help && help.default !== undefined) {
     facts.push(trans.__('Default: %1', cut(JSON.stringify(help.default))));
   }
-  const said = Array.isArray(choices) && choices.length && !type?.includes('"') ? choices : [];
-  if (said.length) {
-    facts.push(trans.__('Values: %1', cut(said.map(value => JSON.stringify(value)).join(', '))));
+  const values = Array.isArray(choices) && choices.length && !type?.includes('"') ? choices : [];
+  if (values.length) {
+    facts.push(trans.__('Values: %1', cut(values.map(value => JSON.stringify(value)).join(', '))));
   }
   return [name, facts.filter(Boolean).join(' · '), ...(description ? [description] : [])];
 }
@@ -134,9 +134,9 @@ function atCursor(state: EditorState): number {
 /** Opens the explanation at the cursor. */
 export async function explainCursor(view: EditorView, source: Source): Promise<void> {
   const { doc } = view.state;
-  const found = await explainAt(view, source, atCursor(view.state));
+  const explanation = await explainAt(view, source, atCursor(view.state));
   if (view.state.doc === doc) {
-    view.dispatch({ effects: set.of(found) });
+    view.dispatch({ effects: set.of(explanation) });
   }
 }
 

@@ -95,8 +95,8 @@ const painting: JupyterFrontEndPlugin<void> = {
   activate: (_: JupyterFrontEnd, registry: IEditorExtensionRegistry, all: IEditorLanguageRegistry): void => {
     const languages: Languages = {
       load: async ({ name, file }) => {
-        const found = name ? all.findByName(name) : file ? all.findByFileName(file) : null;
-        const loaded = found && (await all.getLanguage(found));
+        const spec = name ? all.findByName(name) : file ? all.findByFileName(file) : null;
+        const loaded = spec && (await all.getLanguage(spec));
         return loaded?.support?.language ?? null;
       }
     };

@@ -43,7 +43,7 @@ export function magicOf(line: string, first: boolean): Magic | null {
 
 /** The words of `line` from `from` on, quotes and escapes kept, an unfinished quote to the end of the line. */
 export function words(line: string, from: number): Word[] {
-  const found: Word[] = [];
+  const list: Word[] = [];
   let begin = -1;
   let mark = '';
   let escaped = false;
@@ -51,7 +51,7 @@ export function words(line: string, from: number): Word[] {
     const char = line[at];
     if (!mark && !escaped && BLANK.includes(char)) {
       if (begin >= 0) {
-        found.push({ text: line.slice(begin, at), start: begin, end: at });
+        list.push({ text: line.slice(begin, at), start: begin, end: at });
         begin = -1;
       }
       continue;
@@ -68,9 +68,9 @@ export function words(line: string, from: number): Word[] {
     }
   }
   if (begin >= 0) {
-    found.push({ text: line.slice(begin), start: begin, end: line.length });
+    list.push({ text: line.slice(begin), start: begin, end: line.length });
   }
-  return found;
+  return list;
 }
 
 /** Which of `list` names the tool: the first that is neither an option nor an option's value; -1: none yet. */

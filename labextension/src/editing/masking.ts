@@ -95,11 +95,11 @@ const lines = new WeakMap<Language, Language>();
 
 /** `language` blind to the cell's first line (`cell`), or to every line that is a magic of ours. */
 export function masked(language: Language, cell: boolean): Language {
-  const made = cell ? cells : lines;
-  let found = made.get(language);
-  if (!found) {
-    found = new Language(language.data, new MaskedParser(language.parser, cell), [], language.name);
-    made.set(language, found);
+  const cache = cell ? cells : lines;
+  let maskedLanguage = cache.get(language);
+  if (!maskedLanguage) {
+    maskedLanguage = new Language(language.data, new MaskedParser(language.parser, cell), [], language.name);
+    cache.set(language, maskedLanguage);
   }
-  return found;
+  return maskedLanguage;
 }

@@ -19,11 +19,11 @@ export interface Manager {
 function inherited(model: WidgetModel): Handler | undefined {
   let own: Handler | undefined;
   for (let at: unknown = Object.getPrototypeOf(model); at; at = Object.getPrototypeOf(at)) {
-    const found = Object.getOwnPropertyDescriptor(at, '_handle_comm_msg')?.value as Handler | undefined;
-    if (found && own) {
-      return found;
+    const handler = Object.getOwnPropertyDescriptor(at, '_handle_comm_msg')?.value as Handler | undefined;
+    if (handler && own) {
+      return handler;
     }
-    own ??= found;
+    own ??= handler;
   }
   return undefined;
 }

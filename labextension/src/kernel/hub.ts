@@ -22,7 +22,7 @@ const KIND = 'panel';
 /** What may have changed; `hello` and `bye`: the extension was loaded or unloaded there. */
 export type Topic = 'hello' | 'bye' | 'asks' | 'calls' | 'tools' | 'rules' | 'servers';
 /** All that a panel may have to ask anew when a kernel comes or goes. */
-export const ALL: readonly Topic[] = ['asks', 'calls', 'tools', 'rules', 'servers'];
+export const ALL_TOPICS: readonly Topic[] = ['asks', 'calls', 'tools', 'rules', 'servers'];
 
 /** A request of a panel; each handler of the kernel's side has its `what`. */
 export interface PanelRequest {
@@ -84,14 +84,14 @@ export class KernelHub {
 
   /** The kernels, in the order of their documents. */
   kernels(): OpenKernel[] {
-    const found: OpenKernel[] = [];
+    const kernels: OpenKernel[] = [];
     for (const document of documents(this.app.shell)) {
       const connection = kernelOf(document);
-      if (connection && this.known.has(connection.id) && !found.some(({ id }) => id === connection.id)) {
-        found.push({ id: connection.id, connection, document, name: (document as Opened).title.label });
+      if (connection && this.known.has(connection.id) && !kernels.some(({ id }) => id === connection.id)) {
+        kernels.push({ id: connection.id, connection, document, name: (document as Opened).title.label });
       }
     }
-    return found;
+    return kernels;
   }
 
   /** The kernel of the document in front, if it has our extension. */
@@ -136,7 +136,7 @@ export class KernelHub {
       const kernel = session.session?.kernel;
       if (kernel && (message.header.msg_type as string) === MESSAGE_TYPE) {
         const content = message.content as Received['content'];
-        this.hear(kernel.id, content.kind === KIND ? (content.topics ?? []) : []);
+        this.handleTopics(kernel.id, content.kind === KIND ? (content.topics ?? []) : []);
         this.received.emit({ kernel, content });
       } else if (kernel) {
         this.comms.receive(kernel.id, message as IOPubMessage);
@@ -156,11 +156,11 @@ export class KernelHub {
       }
       last = kernel?.id ?? '';
       if (kernel) {
-        void this.greet(kernel, document);
+        void this.checkKernel(kernel, document);
       }
     };
     session.kernelChanged.connect(look);
-    document.disposed?.connect(() => this.tell(last, ALL));
+    document.disposed?.connect(() => this.emitChange(last, ALL_TOPICS));
     look();
   }
 
@@ -168,20 +168,20 @@ export class KernelHub {
    * Looks whether a kernel that ran before this page was opened has our extension. Only one whose document uses it is
    * asked: any other would log our message as unknown.
    */
-  private async greet(kernel: Kernel.IKernelConnection, document: Opened): Promise<void> {
+  private async checkKernel(kernel: Kernel.IKernelConnection, document: Opened): Promise<void> {
     await document.context?.ready;
     if (!usesTools(document)) {
       return;
     }
     try {
       await requestKernel(kernel, { kind: KIND, what: 'asks' });
-      this.hear(kernel.id, []);
+      this.handleTopics(kernel.id, []);
     } catch {
       // not loaded there; it says hello when it is
     }
   }
 
-  private hear(id: string, topics: readonly Topic[]): void {
+  private handleTopics(id: string, topics: readonly Topic[]): void {
     if (topics.includes('bye')) {
       this.forget(id);
       return;
@@ -193,17 +193,17 @@ export class KernelHub {
       void this.request(id, { what: 'hello', server }).catch(() => undefined); // only `%tools doctor` would have named it
     }
     if (!known || topics.length) {
-      this.tell(id, known && !topics.includes('hello') ? topics : ALL);
+      this.emitChange(id, known && !topics.includes('hello') ? topics : ALL_TOPICS);
     }
   }
 
   private forget(id: string): void {
     if (this.known.delete(id)) {
-      this.tell(id, ALL);
+      this.emitChange(id, ALL_TOPICS);
     }
   }
 
-  private tell(kernelId: string, topics: readonly Topic[]): void {
+  private emitChange(kernelId: string, topics: readonly Topic[]): void {
     this.changed.emit({ kernelId, topics });
   }
 }

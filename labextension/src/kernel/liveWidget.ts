@@ -26,8 +26,8 @@ export type Show = (model: Model, el: HTMLElement, callbacks: CardCallbacks, mor
 
 /** What anywidget wants of a module. */
 export interface Widget {
-  initialize(given: { model: Model }): void;
-  render(given: { model: Model; el: HTMLElement }): () => void;
+  initialize(options: { model: Model }): void;
+  render(options: { model: Model; el: HTMLElement }): () => void;
 }
 
 const STYLE_ID = 'opencode-jupyter-';
@@ -105,5 +105,5 @@ function render({ model, el }: { model: Model; el: HTMLElement }, name: string, 
  * @param css - The style sheet.
  */
 export function live(name: string, css: string, show: Show): Widget {
-  return { initialize, render: (given: { model: Model; el: HTMLElement }) => render(given, name, css, show) };
+  return { initialize, render: (options: { model: Model; el: HTMLElement }) => render(options, name, css, show) };
 }

@@ -8,7 +8,7 @@ import { UUID } from '@lumino/coreutils';
 import type { EditingRequest } from '../editing/messages';
 import { trans } from '../card/i18n';
 import type { ControlContent, ServedRequest, SettledRequest, ToKernel } from './messages';
-import type { Word } from '../notebook/protocol';
+import type { JobMessage } from '../notebook/protocol';
 import type { SpillRequest } from '../viewer/source';
 
 /** The type of the messages that the kernel's side listens for. */
@@ -24,7 +24,7 @@ const STEP_MS = 500;
 export class SilentError extends Error {}
 
 /** What a kernel answers; its `kind` says who does. */
-export type ToAnswer = SpillRequest | SettledRequest | ServedRequest | Word | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
+export type KernelRequest = SpillRequest | SettledRequest | ServedRequest | JobMessage | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
 
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;
@@ -105,7 +105,7 @@ export function sendToKernel(shell: Shell, kernelId: string, commId: string, mes
 }
 
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */
-export function requestKernel(kernel: Connection | null, request: ToAnswer): Promise<unknown> {
+export function requestKernel(kernel: Connection | null, request: KernelRequest): Promise<unknown> {
   if (!kernel) {
     return Promise.reject(new Error('No kernel is running here.'));
   }

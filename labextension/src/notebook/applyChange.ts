@@ -2,7 +2,7 @@
 
 import type { INotebookModel } from '@jupyterlab/notebook';
 
-import type { CellJson, Change, Trouble } from './protocol';
+import type { CellJson, Change, Refusal } from './protocol';
 
 /** An open notebook's shared model. */
 export type SharedNotebook = INotebookModel['sharedModel'];
@@ -10,7 +10,7 @@ type SharedCell = SharedNotebook['cells'][number];
 type Undoable = { undoManager?: { stopCapturing(): void } | null } | undefined;
 
 /** Makes `change`, or says why it can't be made; then nothing is changed. */
-export function applyChange(notebook: SharedNotebook, change: Change): Trouble | null {
+export function applyChange(notebook: SharedNotebook, change: Change): Refusal | null {
   const { cells } = notebook;
   const at = cells.findIndex(cell => cell.id === change.id);
   const inserts = change.operation === 'insert';

@@ -6,7 +6,7 @@ import type { KernelHub } from '../kernel/hub';
 import { requestKernel } from '../kernel/requests';
 import type { Documents } from './documents';
 import { KIND } from './protocol';
-import type { Answer, Job, Nudge, Taken, Word } from './protocol';
+import type { Answer, Job, Offer, TakeReply, JobMessage } from './protocol';
 import type { Relay } from './relay';
 
 /** Offers that are remembered: a page may receive one over several connections to its kernel. */
@@ -17,7 +17,7 @@ export function performJobs(
   hub: Pick<KernelHub, 'received'>,
   documents: Documents,
   relay: Relay,
-  request: (kernel: Kernel.IKernelConnection, word: Word) => Promise<unknown> = requestKernel
+  request: (kernel: Kernel.IKernelConnection, word: JobMessage) => Promise<unknown> = requestKernel
 ): void {
   const { page: self } = documents;
   const received = new Set<string>();
@@ -30,7 +30,7 @@ export function performJobs(
     return { documents: [own, ...others].flatMap(answer => answer.documents ?? []) };
   };
 
-  const take = async (kernel: Kernel.IKernelConnection, { id, page }: Nudge): Promise<void> => {
+  const take = async (kernel: Kernel.IKernelConnection, { id, page }: Offer): Promise<void> => {
     if ((page && page !== self) || (id && received.has(id))) {
       return;
     }
@@ -40,7 +40,7 @@ export function performJobs(
         received.delete(received.values().next().value as string);
       }
     }
-    const { job } = (await request(kernel, { kind: KIND, step: 'take', id, page: self })) as Taken;
+    const { job } = (await request(kernel, { kind: KIND, step: 'take', id, page: self })) as TakeReply;
     if (job) {
       const answer = await perform(job, kernel.id).catch(error => ({ error: String(error) }));
       await request(kernel, { kind: KIND, step: 'done', id, page: self, answer });
@@ -49,7 +49,7 @@ export function performJobs(
 
   hub.received.connect((_, { kernel, content }) => {
     if (content.kind === KIND) {
-      void take(kernel, content as Nudge).catch(() => undefined); // the kernel went away, and with it who waits
+      void take(kernel, content as Offer).catch(() => undefined); // the kernel went away, and with it who waits
     }
   });
 }

@@ -111,10 +111,10 @@ function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
     return isUntouched(part) || (inside.length > 0 && inside.every(waits));
   };
   const lost = ({ id, part }: CallItem): CardPart => {
-    const found = lostPart(part);
+    const ended = lostPart(part);
     const error = trans.__('The kernel ended while a call inside this one waited for approval.');
     const waiting = waits({ id, part, kind: 'call' }) && !isUntouched(part);
-    return waiting ? { ...found, state: { ...found.state, error }, ui: { ...found.ui, outcome: 'cancelled' } } : found;
+    return waiting ? { ...ended, state: { ...ended.state, error }, ui: { ...ended.ui, outcome: 'cancelled' } } : ended;
   };
   const text =
     calls.length && calls.every(waits)

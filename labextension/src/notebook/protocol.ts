@@ -7,7 +7,7 @@
 export const KIND = 'notebook';
 
 /** On IOPub: there is a job to take; for one page, or for all where `page` is empty. */
-export interface Nudge {
+export interface Offer {
   kind: typeof KIND;
   /** Empty: none, the kernel only wants to hear who is there. */
   id: string;
@@ -15,7 +15,7 @@ export interface Nudge {
 }
 
 /** A page takes a job, or says what came of it. */
-export interface Word {
+export interface JobMessage {
   kind: typeof KIND;
   step: 'take' | 'done';
   id: string;
@@ -24,7 +24,7 @@ export interface Word {
 }
 
 /** The kernel's reply to a `take`; without a job when it was given up or is another page's. */
-export interface Taken {
+export interface TakeReply {
   job?: Job;
 }
 
@@ -85,14 +85,14 @@ export interface DocumentInfo {
 }
 
 /** Why a job was not done. Nothing was changed, but for `lost`: then nobody knows. */
-export type Trouble = 'closed' | 'changed' | 'gone' | 'neighbour' | 'read-only' | 'lost';
+export type Refusal = 'closed' | 'changed' | 'gone' | 'neighbour' | 'read-only' | 'lost';
 
 export interface Answer {
   documents?: DocumentInfo[];
   head?: Record<string, unknown>;
   cells?: CellJson[];
   dirty?: boolean;
-  error?: Trouble | string;
+  error?: Refusal | string;
 }
 
 /** A cell as in a notebook's file; outputs only of those that were asked for. */

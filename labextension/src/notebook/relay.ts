@@ -12,7 +12,7 @@ const SILENT = 2;
 /** How long another page may take to do what it is told. */
 const DO_MS = 10_000;
 
-interface Letter {
+interface PageMessage {
   kind: 'hello' | 'here' | 'bye' | 'job' | 'answer';
   from: string;
   to?: string;
@@ -48,7 +48,7 @@ export class Relay {
     private readonly channel: Channel,
     private readonly perform: Perform
   ) {
-    channel.onmessage = ({ data }) => void this.receive(data as Letter);
+    channel.onmessage = ({ data }) => void this.receive(data as PageMessage);
     this.post({ kind: 'hello' });
   }
 
@@ -84,15 +84,15 @@ export class Relay {
     if (!this.others.has(page)) {
       return { error: 'closed' };
     }
-    let found: Answer = { error: 'lost' };
+    let reply: Answer = { error: 'lost' };
     await this.ask({ job, kernel, to: page }, DO_MS, (_, answer) => {
-      found = answer;
+      reply = answer;
       return true;
     });
-    return found;
+    return reply;
   }
 
-  private ask(letter: Partial<Letter>, ms: number, take: (from: string, answer: Answer) => boolean): Promise<void> {
+  private ask(letter: Partial<PageMessage>, ms: number, take: (from: string, answer: Answer) => boolean): Promise<void> {
     const id = `${this.page}-${++this.count}`;
     return new Promise(resolve => {
       const end = (): void => {
@@ -110,7 +110,7 @@ export class Relay {
     });
   }
 
-  private async receive(letter: Letter): Promise<void> {
+  private async receive(letter: PageMessage): Promise<void> {
     const { kind, from, to, id } = letter;
     if (kind === 'bye') {
       this.others.delete(from);
@@ -127,7 +127,7 @@ export class Relay {
     }
   }
 
-  private post(letter: Omit<Letter, 'from'>): void {
+  private post(letter: Omit<PageMessage, 'from'>): void {
     this.channel.postMessage({ ...letter, from: this.page });
   }
 }

@@ -12,13 +12,13 @@ export function select(name: string, change: () => void): HTMLSelectElement {
 }
 
 /** Fills a list to choose from, keeping what is chosen; nothing happens where it offers the same already. */
-export function offer(node: HTMLSelectElement, found: readonly (readonly [value: string, label: string])[]): void {
-  const wanted = JSON.stringify(found);
-  if (node.dataset.offered !== wanted) {
+export function offer(node: HTMLSelectElement, options: readonly (readonly [value: string, label: string])[]): void {
+  const json = JSON.stringify(options);
+  if (node.dataset.offered !== json) {
     const { value } = node;
-    node.dataset.offered = wanted;
-    node.replaceChildren(...found.map(([one, label]) => new Option(visibleLine(label), one)));
-    node.value = found.some(([one]) => one === value) ? value : (found[0]?.[0] ?? '');
+    node.dataset.offered = json;
+    node.replaceChildren(...options.map(([choice, label]) => new Option(visibleLine(label), choice)));
+    node.value = options.some(([choice]) => choice === value) ? value : (options[0]?.[0] ?? '');
   }
 }
 

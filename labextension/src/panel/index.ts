@@ -6,7 +6,7 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { consoleIcon } from '@jupyterlab/ui-components';
 
-import { makeAsks } from './approvals';
+import { makeApprovals } from './approvals';
 import { makeCalls } from './calls/section';
 import { trans } from '../card/i18n';
 import { makeRules } from './rules/section';
@@ -45,7 +45,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       }
     };
     const surroundings = { app, hub, reveal };
-    const sections = [makeAsks(surroundings, { palette, statusBar }), ...SECTIONS.map(make => make(surroundings))];
+    const sections = [makeApprovals(surroundings, { palette, statusBar }), ...SECTIONS.map(make => make(surroundings))];
     panel = new ToolPanel(hub, sections, app.shell.currentChanged ?? null);
     panel.title.icon = consoleIcon;
     app.shell.add(panel, 'right', { rank: 500, type: 'OpenCode tools' });

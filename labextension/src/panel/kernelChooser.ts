@@ -32,12 +32,12 @@ export class Chooser {
     if (!kernels.some(({ id }) => id === this.chosen)) {
       this.chosen = '';
     }
-    const found = kernels.find(({ id }) => id === this.chosen) ?? front ?? kernels[0];
+    const chosen = kernels.find(({ id }) => id === this.chosen) ?? front ?? kernels[0];
     const inOrder = front ? [front, ...kernels.filter(({ id }) => id !== front.id)] : kernels;
     offer(this.select, inOrder.map(({ id, name }) => [id, name] as const));
-    this.select.value = found?.id ?? '';
+    this.select.value = chosen?.id ?? '';
     show(this.select, kernels.length > 1);
-    return found;
+    return chosen;
   }
 
   /**
@@ -53,24 +53,24 @@ export class Chooser {
       clear();
     }
     if (!kernel) {
-      this.say(trans.__('No open notebook has the tools loaded. Run %1 in one.', '%load_ext opencode_jupyter'));
+      this.report(trans.__('No open notebook has the tools loaded. Run %1 in one.', '%load_ext opencode_jupyter'));
       return true;
     }
     try {
       const reply = await this.hub.request<T>(kernel.id, request());
       if (kernel.id === this.shown) {
-        this.say('');
+        this.report('');
         draw(reply);
       }
       return true;
     } catch (error) {
-      this.say(wordsOf(error));
+      this.report(wordsOf(error));
       return false;
     }
   }
 
   /** Says why there is nothing to see; "" where there is. */
-  say(words: string): void {
+  report(words: string): void {
     setText(this.trouble, words);
     show(this.trouble, words !== '');
   }

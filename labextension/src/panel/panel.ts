@@ -51,14 +51,14 @@ export class ToolPanel extends Widget {
       this.stale.add(section.id);
     }
     this.node.append(bar, this.pages);
-    hub.changed.connect((_, change) => this.hear(change));
+    hub.changed.connect((_, change) => this.handleChange(change));
     for (const section of sections) {
       section.changed?.connect(() => {
         this.stale.add(section.id);
-        this.soon('');
+        this.drawSoon('');
       });
     }
-    front?.connect(() => this.hear({ kernelId: '', topics: ['hello'] }));
+    front?.connect(() => this.handleChange({ kernelId: '', topics: ['hello'] }));
     this.choose(sections[0]?.id ?? '');
   }
 
@@ -99,16 +99,16 @@ export class ToolPanel extends Widget {
     }
   }
 
-  private hear({ kernelId, topics }: Change): void {
+  private handleChange({ kernelId, topics }: Change): void {
     for (const section of this.sections) {
       if (topics.includes('hello') || section.topics.some(topic => topics.includes(topic))) {
         this.stale.add(section.id);
       }
     }
-    this.soon(kernelId);
+    this.drawSoon(kernelId);
   }
 
-  private soon(kernelId: string): void {
+  private drawSoon(kernelId: string): void {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.draw(kernelId);

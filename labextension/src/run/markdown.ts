@@ -42,10 +42,10 @@ export function markdown(text: string): Node[] {
       paragraph = [];
     }
   };
-  /** The index after the lines from `from` on that `wanted` takes. */
-  const until = (from: number, wanted: (line: string) => boolean): number => {
+  /** The index after the lines from `from` on that `belongs` accepts. */
+  const until = (from: number, belongs: (line: string) => boolean): number => {
     let end = from;
-    while (end < lines.length && wanted(lines[end])) {
+    while (end < lines.length && belongs(lines[end])) {
       end++;
     }
     return end;
@@ -58,7 +58,7 @@ export function markdown(text: string): Node[] {
     if (fence) {
       flush();
       const closing = new RegExp(`^ {0,3}[${fence[1][0]}]{${fence[1].length},}\\s*$`);
-      const close = until(at + 1, one => !closing.test(one));
+      const close = until(at + 1, text => !closing.test(text));
       out.push(codeBlock(lines.slice(at + 1, close).join('\n'), /[`~]\s*([\w+#-]+)/.exec(line)?.[1] ?? ''));
       end = close + 1;
     } else if (heading) {
@@ -70,19 +70,19 @@ export function markdown(text: string): Node[] {
       out.push(title);
     } else if (isHead(lines, at)) {
       flush();
-      end = until(at + 2, one => one.includes('|'));
+      end = until(at + 2, text => text.includes('|'));
       out.push(table(lines.slice(at, end)));
     } else if (RULE.test(line)) {
       flush();
       out.push(el('hr'));
     } else if (BULLET.test(line)) {
       flush();
-      end = until(at, one => BULLET.test(one) || /^(?: {2}|\t)/.test(one));
+      end = until(at, text => BULLET.test(text) || /^(?: {2}|\t)/.test(text));
       out.push(list(lines.slice(at, end)));
     } else if (/^\s*>/.test(line)) {
       flush();
-      end = until(at, one => /^\s*>/.test(one));
-      out.push(lined('blockquote', lines.slice(at, end).map(one => one.replace(/^\s*> ?/, ''))));
+      end = until(at, text => /^\s*>/.test(text));
+      out.push(lined('blockquote', lines.slice(at, end).map(text => text.replace(/^\s*> ?/, ''))));
     } else if (FORMULA_START.test(line) && formulaEnd(lines, at) < lines.length) {
       flush();
       end = formulaEnd(lines, at) + 1;
@@ -155,15 +155,15 @@ function cells(line: string): string[] {
 
 /** A table: head, dashes (which may say how a column is aligned), rows. Rows get as many cells as the head has. */
 function table(lines: string[]): HTMLElement {
-  const sides = cells(lines[1]).map(one => (one.endsWith(':') ? (one.startsWith(':') ? 'center' : 'right') : 'left'));
+  const sides = cells(lines[1]).map(dashes => (dashes.endsWith(':') ? (dashes.startsWith(':') ? 'center' : 'right') : 'left'));
   const drawn = el('table', 'oc-words-table');
   for (const [row, line] of [lines[0], ...lines.slice(2)].entries()) {
-    const found = cells(line);
+    const texts = cells(line);
     const tr = el('tr');
     for (const [column, side] of sides.entries()) {
       const cell = el(row ? 'td' : 'th');
       cell.style.textAlign = side;
-      cell.append(...inline(found[column] ?? ''));
+      cell.append(...inline(texts[column] ?? ''));
       tr.append(cell);
     }
     drawn.append(tr);

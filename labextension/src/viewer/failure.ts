@@ -6,7 +6,7 @@ import { visibleLine } from '../card/format';
 import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 
-export class Trouble {
+export class FailureNotice {
   readonly node = el('div', 'oc-trouble');
   private readonly reason = el('p');
 
@@ -28,7 +28,7 @@ export class Trouble {
   }
 
   /** Says why there is nothing. */
-  tell(reason: string): void {
+  show(reason: string): void {
     setText(this.reason, reason);
     show(this.node, true);
   }

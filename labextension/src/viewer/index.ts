@@ -8,7 +8,7 @@ import { visibleLine } from '../card/format';
 import type { SpillLink } from '../card/types';
 import { trans } from '../card/i18n';
 import { Source } from './source';
-import type { Ask } from './source';
+import type { SendRequest } from './source';
 import { Viewer } from './viewer';
 
 const TAB_ID = 'opencode-spill-';
@@ -56,7 +56,7 @@ function name({ path, title }: SpillLink): string {
 }
 
 /** Shows `spill` from its line on; one that is still written, from its end. */
-export function openSpill(app: JupyterFrontEnd, spill: SpillLink, ask: Ask): void {
+export function openSpill(app: JupyterFrontEnd, spill: SpillLink, ask: SendRequest): void {
   const source = new Source(spill.path, ask);
   let viewer = new Viewer(spill, source);
   if (app.name !== 'JupyterLab') {
@@ -67,7 +67,7 @@ export function openSpill(app: JupyterFrontEnd, spill: SpillLink, ask: Ask): voi
     const open = others.find(widget => widget.id === tab.id);
     if (open) {
       tab.dispose();
-      open.source.reach(ask);
+      open.source.sendBy(ask);
       viewer = open.viewer;
     } else {
       // beside the notebook; a second one beside the first

@@ -35,8 +35,8 @@ export async function openFile(
   line?: number
 ): Promise<void> {
   const root = (app as { paths?: Partial<JupyterFrontEnd.IPaths> }).paths?.directories?.serverRoot ?? '';
-  const told = await locate(kernel, path);
-  const places = told ? [told] : candidates(path, root, folder);
+  const served = await locate(kernel, path);
+  const places = served ? [served] : candidates(path, root, folder);
   for (const place of places) {
     try {
       await app.serviceManager.contents.get(place, { content: false });

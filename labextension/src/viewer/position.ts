@@ -28,7 +28,7 @@ export function firstInView(text: HTMLElement): number {
 export function placeWords(rows: Rows, top: number): string {
   const { extent } = rows;
   const number = rows.number(top);
-  const line = number === null ? `~${digits(rows.guess(rows.rows[top]?.offset ?? 0))}` : digits(number);
+  const line = number === null ? `~${digits(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : digits(number);
   const bytes = size(extent.bytes);
   if (extent.total !== null) {
     return trans.__('line %1 of %2', line, `${trans._n('%1 line', '%2 lines', extent.total, digits(extent.total))}, ${bytes}`);

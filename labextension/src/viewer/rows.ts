@@ -97,7 +97,7 @@ export class Rows {
 
   /** What each row has in front: its line's number, a guess with a `~`, or nothing inside a line. */
   labels(): string[] {
-    let number = this.first ?? this.guess(this.start);
+    let number = this.first ?? this.guessLine(this.start);
     const mark = this.first === null ? '~' : '';
     return this.rows.map(({ inside }, index) => {
       number += index > 0 && !inside ? 1 : 0;
@@ -106,15 +106,9 @@ export class Rows {
   }
 
   /** The line at a byte, as far as one can tell from the lines that are counted. */
-  guess(offset: number): number {
+  guessLine(offset: number): number {
     const { counted, newlines } = this.extent;
     return counted > 0 ? Math.round((offset / counted) * newlines) + 1 : 1;
-  }
-
-  /** The byte at which `line` may be. */
-  place(line: number): number {
-    const { counted, newlines } = this.extent;
-    return newlines > 0 ? Math.round((line / newlines) * counted) : 0;
   }
 }
 

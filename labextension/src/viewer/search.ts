@@ -4,7 +4,7 @@ import { UUID } from '@lumino/coreutils';
 
 import { button, el, onEnterEscape, setRole, setText, show } from '../card/dom';
 import { trans } from '../card/i18n';
-import type { Found, Source } from './source';
+import type { SearchState, Source } from './source';
 
 /** How often a search under way is asked for. */
 const LOOK_MS = 150;
@@ -14,7 +14,7 @@ const TYPED_MS = 250;
 const LAST = Number.MAX_SAFE_INTEGER;
 
 /** What a search needs of its viewer. */
-export interface Host {
+export interface SearchHost {
   /** The line from which the next hit is looked for. */
   line(): number;
   /** Shows a line that has a hit. */
@@ -45,7 +45,7 @@ export class FindBar {
 
   constructor(
     private readonly source: Source,
-    private readonly host: Host
+    private readonly host: SearchHost
   ) {
     setRole(this.node, 'search', trans.__('Search in the whole output'));
     this.field.type = 'text';
@@ -120,8 +120,8 @@ export class FindBar {
   async go(direction: 1 | -1, typed = false): Promise<void> {
     clearTimeout(this.typing);
     const text = this.field.value;
-    const sought = { text, regex: pressed(this.regex), case: pressed(this.matchCase) };
-    const key = JSON.stringify(sought);
+    const query = { text, regex: pressed(this.regex), case: pressed(this.matchCase) };
+    const key = JSON.stringify(query);
     const fresh = key !== this.last;
     if (typed && !fresh) {
       return;
@@ -140,7 +140,7 @@ export class FindBar {
     const turn = ++this.turn;
     const id = this.id as string;
     try {
-      const state = fresh ? await this.source.search(id, sought, this.here) : await this.source.found(id, this.here, direction);
+      const state = fresh ? await this.source.search(id, query, this.here) : await this.source.searchState(id, this.here, direction);
       await this.follow(id, turn, state, direction);
       if (!typed) {
         this.anchor = this.host.line();
@@ -156,33 +156,33 @@ export class FindBar {
   }
 
   /** Asks on until the search is over; goes to the hit as soon as there is one, around the end if there is none. */
-  private async follow(id: string, turn: number, state: Found, direction: 1 | -1): Promise<void> {
-    let wanted = true;
+  private async follow(id: string, turn: number, state: SearchState, direction: 1 | -1): Promise<void> {
+    let searching = true;
     let place: number | null | undefined;
     let around = false;
     while (turn === this.turn) {
-      if (wanted && state.found == null && state.done && state.hits > 0 && !around) {
+      if (searching && state.found == null && state.done && state.hits > 0 && !around) {
         around = true;
         this.here = direction > 0 ? 0 : LAST;
-        state = await this.source.found(id, this.here, direction);
+        state = await this.source.searchState(id, this.here, direction);
         continue;
       }
-      if (wanted && state.found != null) {
-        wanted = false;
+      if (searching && state.found != null) {
+        searching = false;
         place = state.place;
         this.here = state.found;
         await this.host.goTo(state.found);
       }
       if (turn === this.turn) {
         show(this.cancel, !state.done);
-        setText(this.words, say(state, place, around));
+        setText(this.words, progressText(state, place, around));
       }
       if (state.done) {
         return;
       }
       await new Promise(resolve => setTimeout(resolve, LOOK_MS));
       if (turn === this.turn) {
-        state = await this.source.found(id, this.here, direction);
+        state = await this.source.searchState(id, this.here, direction);
       }
     }
   }
@@ -201,7 +201,7 @@ export class FindBar {
 
 const pressed = (toggle: HTMLElement): boolean => toggle.getAttribute('aria-pressed') === 'true';
 
-function say({ hits, scanned, bytes, done, full }: Found, place: number | null | undefined, around: boolean): string {
+function progressText({ hits, scanned, bytes, done, full }: SearchState, place: number | null | undefined, around: boolean): string {
   const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
   const far = trans.__('%1 % searched', percent);
   if (!hits) {

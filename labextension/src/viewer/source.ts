@@ -47,7 +47,7 @@ export interface Where {
 }
 
 /** How far a search is. */
-export interface Found {
+export interface SearchState {
   /** Lines with hits so far. */
   hits: number;
   scanned: number;
@@ -60,7 +60,7 @@ export interface Found {
   place?: number | null;
 }
 
-export interface Sought {
+export interface SearchQuery {
   text: string;
   regex: boolean;
   case: boolean;
@@ -74,7 +74,7 @@ export interface SpillRequest {
 }
 
 /** Sends a request to the kernel; rejected with words for a person. */
-export type Ask = (request: SpillRequest) => Promise<unknown>;
+export type SendRequest = (request: SpillRequest) => Promise<unknown>;
 
 type Reply<T> = T & { error?: string };
 
@@ -82,11 +82,11 @@ type Reply<T> = T & { error?: string };
 export class Source {
   constructor(
     readonly path: string,
-    private ask: Ask
+    private ask: SendRequest
   ) {}
 
   /** Asks another way from now on: the notebook that the first way went through may be closed. */
-  reach(ask: Ask): void {
+  sendBy(ask: SendRequest): void {
     this.ask = ask;
   }
 
@@ -115,13 +115,13 @@ export class Source {
   }
 
   /** Begins the search `id`; gives the first hit after `line`, if it is there by then. */
-  search(id: string, sought: Sought, line: number): Promise<Found> {
-    return this.request<Found>('search', { id, ...sought, line, direction: 1 });
+  search(id: string, query: SearchQuery, line: number): Promise<SearchState> {
+    return this.request<SearchState>('search', { id, ...query, line, direction: 1 });
   }
 
   /** How far the search `id` is, and its next hit after (or before) `line`. */
-  found(id: string, line: number, direction: 1 | -1): Promise<Found> {
-    return this.request<Found>('search', { id, line, direction });
+  searchState(id: string, line: number, direction: 1 | -1): Promise<SearchState> {
+    return this.request<SearchState>('search', { id, line, direction });
   }
 
   /** Ends the search `id`. */

@@ -4,7 +4,7 @@ import { button, el, onEnterEscape, setText } from '../card/dom';
 import { trans } from '../card/i18n';
 
 /** What the buttons do. */
-export interface Acts {
+export interface ToolbarActions {
   start(): void;
   end(): void;
   line(line: number): void;
@@ -17,7 +17,7 @@ export interface Acts {
   download(): void;
 }
 
-export class Bar {
+export class Toolbar {
   readonly node = el('div', 'oc-pages-bar');
   readonly follow: HTMLButtonElement;
   readonly wrap: HTMLButtonElement;
@@ -25,9 +25,9 @@ export class Bar {
   private readonly field = el('input', 'oc-line');
   private readonly place = el('span', 'oc-place');
   private readonly state = el('span', 'oc-writing');
-  private readonly said = el('span', 'oc-said-now');
+  private readonly message = el('span', 'oc-said-now');
 
-  constructor(acts: Acts) {
+  constructor(acts: ToolbarActions) {
     const plain = (name: string, key: string, press: () => void): HTMLButtonElement => {
       const made = button(name, '', 'oc-button', press);
       made.setAttribute('aria-keyshortcuts', key);
@@ -52,7 +52,7 @@ export class Bar {
     copy.addEventListener('mousedown', event => event.preventDefault());
     this.download = button(trans.__('Download'), '', 'oc-button', acts.download);
     this.state.setAttribute('role', 'status');
-    this.said.setAttribute('role', 'status');
+    this.message.setAttribute('role', 'status');
     this.node.append(
       plain(trans.__('Start'), 'Home', acts.start),
       plain(trans.__('End'), 'End', acts.end),
@@ -62,7 +62,7 @@ export class Bar {
       this.wrap,
       copy,
       this.download,
-      this.said,
+      this.message,
       this.state,
       this.place
     );
@@ -75,19 +75,19 @@ export class Bar {
   }
 
   /** Where in the file the page is. */
-  where(words: string): void {
+  showPosition(words: string): void {
     setText(this.place, words);
     this.place.title = words; // a narrow toolbar cuts it
   }
 
   /** Whether the file is still being written. */
-  writing(words: string): void {
+  showWriting(words: string): void {
     setText(this.state, words);
   }
 
   /** What came of something that the person did. */
-  say(words: string): void {
-    setText(this.said, words);
+  report(words: string): void {
+    setText(this.message, words);
   }
 }
 

@@ -5,7 +5,7 @@ import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
 import { preferences } from '../card/preferences';
-import { Bar, set } from './toolbar';
+import { Toolbar, set } from './toolbar';
 import { clearMarks, drawRows, label } from './rowElements';
 import { FindBar } from './search';
 import { press } from './keys';
@@ -15,7 +15,7 @@ import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchWhole } from './download';
 import { PAGE_ROWS, Source } from './source';
 import type { Extent, Page, Where } from './source';
-import { Trouble } from './failure';
+import { FailureNotice } from './failure';
 
 /** Rows shown before the one that was asked for. */
 const BEFORE = 20;
@@ -34,11 +34,11 @@ export class Viewer {
   readonly node = el('div', 'oc-pages');
   readonly rows = new Rows();
   private readonly text = el('pre', 'oc-lines');
-  private readonly bar: Bar;
+  private readonly bar: Toolbar;
   /** Where in the whole file the rows are, from 0 to 1. */
   private readonly rail = el('input', 'oc-rail');
   private readonly find: FindBar;
-  private readonly trouble: Trouble;
+  private readonly failure: FailureNotice;
   /** Counts what was asked for, so that an answer to something older is dropped. */
   private asked = 0;
   private growing = false;
@@ -48,7 +48,7 @@ export class Viewer {
   /** The line that is marked. */
   private here = 0;
   /** The line that was asked for last; its rows may be under way still. */
-  private wanted: number;
+  private requested: number;
   /** The share of the file that the rail was dragged to last. */
   private dragged: number | undefined;
   private dragging = false;
@@ -60,7 +60,7 @@ export class Viewer {
     private readonly source: Source
   ) {
     this.text.id = `oc-lines-${++viewers}`;
-    this.bar = new Bar({
+    this.bar = new Toolbar({
       start: () => void this.goTo(1),
       end: () => void this.goTo(0),
       line: line => void this.goTo(line).then(() => this.focus()),
@@ -71,7 +71,7 @@ export class Viewer {
       copy: () => void this.copy(),
       download: () => void this.download.press()
     });
-    this.download = new Download(source, this.bar.download, words => this.bar.say(words));
+    this.download = new Download(source, this.bar.download, words => this.bar.report(words));
     Object.assign(this.rail, { type: 'range', min: '0', max: '1', step: '0.0001', tabIndex: -1 });
     this.rail.setAttribute('aria-label', trans.__('Position in the whole output'));
     this.rail.setAttribute('aria-orientation', 'vertical');
@@ -85,8 +85,8 @@ export class Viewer {
         this.focus();
       }
     });
-    this.wanted = spill.line;
-    this.trouble = new Trouble(spill, () => void this.goTo(this.wanted));
+    this.requested = spill.line;
+    this.failure = new FailureNotice(spill, () => void this.goTo(this.requested));
     scrollBox(this.text, trans.__('Whole output'), 'region');
     this.text.addEventListener('scroll', () => this.scrolled());
     const keys: KeyActs = {
@@ -100,13 +100,13 @@ export class Viewer {
     this.node.addEventListener('keydown', event => press(event, this.find.shown, keys));
     const body = el('div', 'oc-pages-body');
     body.append(this.text, this.rail);
-    this.node.append(this.bar.node, this.find.node, this.trouble.node, body);
+    this.node.append(this.bar.node, this.find.node, this.failure.node, body);
     this.wrap(preferences().wrapLines);
   }
 
   /** Shows the rows around `line`, which is marked; below 1: the last ones. */
   async goTo(line: number): Promise<void> {
-    this.wanted = line;
+    this.requested = line;
     this.dragged = undefined; // a place that the rail was dragged to before is not wanted any more
     const page = await this.get(line < 1 ? {} : { line: Math.max(1, line - BEFORE) }, line);
     if (!page) {
@@ -165,18 +165,18 @@ export class Viewer {
       const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
         const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
         if (asked === this.asked) {
-          this.bar.where(trans.__('looking for line %1: %2 %', digits(line), percent));
+          this.bar.showPosition(trans.__('looking for line %1: %2 %', digits(line), percent));
         }
         return asked === this.asked;
       });
       if (asked !== this.asked) {
         return undefined;
       }
-      this.trouble.clear();
+      this.failure.clear();
       return page;
     } catch (error) {
       if (asked === this.asked) {
-        this.fail(error, more ? () => this.look() : () => this.goTo(this.wanted));
+        this.fail(error, more ? () => this.look() : () => this.goTo(this.requested));
       }
       return undefined;
     }
@@ -192,9 +192,9 @@ export class Viewer {
       this.following = false;
       set(this.bar.follow, false);
     }
-    this.bar.where('');
-    this.bar.writing('');
-    this.trouble.tell(error instanceof Error ? error.message : String(error));
+    this.bar.showPosition('');
+    this.bar.showWriting('');
+    this.failure.show(error instanceof Error ? error.message : String(error));
   }
 
   private replace(page: Page): void {
@@ -295,8 +295,8 @@ export class Viewer {
   private async drag(share: number): Promise<void> {
     this.dragged = share;
     this.here = 0;
-    this.wanted = share >= 1 ? 0 : Math.max(1, this.rows.guess(share * this.rows.extent.bytes));
-    this.bar.where(trans.__('near line %1', digits(this.rows.guess(share * this.rows.extent.bytes))));
+    this.requested = share >= 1 ? 0 : Math.max(1, this.rows.guessLine(share * this.rows.extent.bytes));
+    this.bar.showPosition(trans.__('near line %1', digits(this.rows.guessLine(share * this.rows.extent.bytes))));
     if (this.dragging) {
       return;
     }
@@ -339,7 +339,7 @@ export class Viewer {
       this.rail.value = String(atEnd ? 1 : (rows.rows[top]?.offset ?? 0) / Math.max(1, rows.extent.bytes));
     }
     if (!this.dragging) {
-      this.bar.where(words);
+      this.bar.showPosition(words);
     }
   }
 
@@ -350,7 +350,7 @@ export class Viewer {
     clearTimeout(this.timer);
     const { extent } = this.rows;
     if (this.disposed || (extent.total !== null && !extent.writing && !this.following)) {
-      this.told(extent);
+      this.showWriting(extent);
       return;
     }
     this.timer = setTimeout(() => void this.look(), extent.total === null ? COUNT_MS : WRITING_MS);
@@ -364,11 +364,11 @@ export class Viewer {
       if (this.disposed) {
         return;
       }
-      this.trouble.clear();
+      this.failure.clear();
       if (rows.extent.file && (extent.file !== rows.extent.file || extent.bytes < rows.extent.bytes)) {
-        this.bar.say(trans.__('The file was replaced or truncated; this is its current content.'));
+        this.bar.report(trans.__('The file was replaced or truncated; this is its current content.'));
         rows.extent = extent;
-        await this.goTo(this.following ? 0 : this.wanted);
+        await this.goTo(this.following ? 0 : this.requested);
         return;
       }
       const wasWriting = rows.extent.writing;
@@ -386,9 +386,9 @@ export class Viewer {
       if (this.following && wasWriting && !extent.writing && !rows.more) {
         this.following = false;
         set(this.bar.follow, false);
-        this.bar.say(trans.__('The output is complete.'));
+        this.bar.report(trans.__('The output is complete.'));
       }
-      this.told(extent);
+      this.showWriting(extent);
       this.drawPlace();
       this.beat();
     } catch (error) {
@@ -396,8 +396,8 @@ export class Viewer {
     }
   }
 
-  private told({ writing }: Extent): void {
-    this.bar.writing(writing ? (this.following ? trans.__('still being written, following') : trans.__('still being written')) : '');
+  private showWriting({ writing }: Extent): void {
+    this.bar.showWriting(writing ? (this.following ? trans.__('still being written, following') : trans.__('still being written')) : '');
   }
 
   // ------------------------------------------------------------------ the bar and the keys
@@ -419,9 +419,9 @@ export class Viewer {
     try {
       const text = chosen || (await (await fetchWhole(this.source, COPY_BYTES, () => !this.disposed))?.text());
       await navigator.clipboard.writeText(text ?? '');
-      this.bar.say(chosen ? trans.__('Selection copied.') : trans.__('Whole output copied.'));
+      this.bar.report(chosen ? trans.__('Selection copied.') : trans.__('Whole output copied.'));
     } catch (error) {
-      this.bar.say(error instanceof Error ? error.message : String(error));
+      this.bar.report(error instanceof Error ? error.message : String(error));
     }
   }
 }

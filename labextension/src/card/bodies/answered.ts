@@ -15,10 +15,10 @@ export function drawAnswered(host: HTMLElement, answered: CardAnswered[]): void 
         asked.append(el('span', 'oc-chip', visibleLine(header)), ' ');
       }
       asked.append(visible(question));
-      const said = answers?.[index] ?? [];
-      const words = answers ? (said.length ? '' : trans.__('not answered')) : trans.__('dismissed');
+      const chosen = answers?.[index] ?? [];
+      const words = answers ? (chosen.length ? '' : trans.__('not answered')) : trans.__('dismissed');
       const answer = el('dd', words ? 'oc-none' : '', words);
-      answer.append(...said.map(label => el('span', 'oc-said', visible(label))));
+      answer.append(...chosen.map(label => el('span', 'oc-said', visible(label))));
       list.append(asked, answer);
     });
   }

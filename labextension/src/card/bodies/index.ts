@@ -43,9 +43,9 @@ export class BodiesView {
       const on = Array.isArray(shown) ? shown.length > 0 || !!empty : shown !== undefined;
       show(this.nodes[index], on);
       // parts come as fresh JSON: compare what they say
-      const said = on ? JSON.stringify(shown) : '';
-      if (said !== (this.drawn[index] ?? '')) {
-        this.drawn[index] = said;
+      const content = on ? JSON.stringify(shown) : '';
+      if (content !== (this.drawn[index] ?? '')) {
+        this.drawn[index] = content;
         if (on) {
           draw(this.nodes[index], shown as never);
         }

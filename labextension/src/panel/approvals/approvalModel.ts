@@ -6,7 +6,7 @@ import type { CardAsk, CardPart, CardQuestions } from '../../card';
 import type { KernelHub, OpenKernel } from '../../kernel/hub';
 
 /** One ask or question that waits, as its kernel tells it. */
-export interface Waiting {
+export interface PendingRequest {
   /** The request's id. */
   id: string;
   callID: string;
@@ -20,30 +20,30 @@ export interface Waiting {
 }
 
 /** The same with where it comes from. */
-export interface Entry extends Waiting {
+export interface Entry extends PendingRequest {
   kernelId: string;
   /** The notebook's name. */
   name: string;
 }
 
 /** What is asked: permission or questions. */
-export function asked(entry: Waiting): CardAsk | CardQuestions | undefined {
+export function asked(entry: PendingRequest): CardAsk | CardQuestions | undefined {
   return entry.card?.ui.ask ?? entry.card?.ui.question;
 }
 
 /** Oldest first; by id where the clocks say the same. */
-export function byAge(a: Waiting, b: Waiting): number {
+export function byAge(a: PendingRequest, b: PendingRequest): number {
   return (asked(a)?.asked ?? 0) - (asked(b)?.asked ?? 0) || (a.id < b.id ? -1 : Number(a.id > b.id));
 }
 
 /** What makes two asks alike: the same tool, permission and patterns that "for this session" would allow. */
-export function likeness(entry: Waiting): string {
+export function likeness(entry: PendingRequest): string {
   const ask = entry.card?.ui.ask;
   return ask ? JSON.stringify([entry.card?.tool, ask.permission, [...ask.always].sort()]) : entry.id;
 }
 
 /** The asks of `all` that are like `entry`, itself included. */
-export function alike(entry: Waiting, all: readonly Entry[]): Entry[] {
+export function alike(entry: PendingRequest, all: readonly Entry[]): Entry[] {
   const kind = likeness(entry);
   return all.filter(other => likeness(other) === kind);
 }
@@ -60,7 +60,7 @@ const AGAIN_MS = 2_000;
 export class ApprovalModel {
   /** Emitted with the asks that are new. */
   readonly changed = new Signal<ApprovalModel, Entry[]>(this);
-  private readonly waiting = new Map<string, Waiting[]>();
+  private readonly waiting = new Map<string, PendingRequest[]>();
   private readonly rounds = new Map<string, number>();
 
   constructor(private readonly hub: KernelHub) {
@@ -73,8 +73,8 @@ export class ApprovalModel {
 
   /** All that waits, oldest first. */
   entries(): Entry[] {
-    const found = this.hub.kernels().flatMap(kernel => this.of(kernel));
-    return found.sort(byAge);
+    const entries = this.hub.kernels().flatMap(kernel => this.of(kernel));
+    return entries.sort(byAge);
   }
 
   private of({ id, name }: OpenKernel): Entry[] {
@@ -86,10 +86,10 @@ export class ApprovalModel {
     const round = (this.rounds.get(kernelId) ?? 0) + 1;
     this.rounds.set(kernelId, round);
     const before = new Set((this.waiting.get(kernelId) ?? []).map(({ id }) => id));
-    let waiting: Waiting[] = [];
+    let waiting: PendingRequest[] = [];
     if (this.hub.kernels().some(({ id }) => id === kernelId)) {
       try {
-        waiting = (await this.hub.request<{ asks: Waiting[] }>(kernelId, { what: 'asks' })).asks;
+        waiting = (await this.hub.request<{ asks: PendingRequest[] }>(kernelId, { what: 'asks' })).asks;
       } catch (error) {
         console.debug('opencode-jupyter: the asks of a kernel could not be read', error);
         // what was known waits still; a kernel that was too busy nudges nobody when it is no more

@@ -113,7 +113,7 @@ export function focusGuarded(card: HTMLElement): void {
 }
 
 /** Watches the outputs of the cell in which the focus is in a card. */
-class Keeper {
+class FocusKeeper {
   private area: Element | undefined;
   private outer: HTMLElement | null = null;
   /** The cell that got the focus back, and until when its next ask takes it. */
@@ -190,7 +190,7 @@ export function focusedCard(): HTMLElement | null {
 
 /** From now on the keyboard in cards works as told above. */
 export function watchFocus(): void {
-  const keeper = new Keeper();
+  const keeper = new FocusKeeper();
   // before Lumino's own listener, which is the document's
   window.addEventListener('keydown', ownKeys, true);
   // of the document, so that an open menu still closes

@@ -11,8 +11,8 @@ import type { Entry } from './approvalModel';
 import { addCommands, answerKeys } from './commands';
 import { cardIn, goTo, inSight } from './cardLocation';
 import { notify } from './notify';
-import { asksSection } from './section';
-import { AskStatus } from './status';
+import { approvalsSection } from './section';
+import { ApprovalStatus } from './status';
 
 /** What else of JupyterLab is there. */
 export interface Bars {
@@ -21,7 +21,7 @@ export interface Bars {
 }
 
 /** Makes the section, and all that hears of asks while it is not seen. */
-export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
+export function makeApprovals({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
   const model = new ApprovalModel(hub);
   const documentOf = (entry: Entry) => hub.kernels().find(({ id }) => id === entry.kernelId)?.document;
   const callbacks = (entry: Entry): CardCallbacks => ({
@@ -70,9 +70,9 @@ export function makeAsks({ app, hub, reveal }: Surroundings, { palette, statusBa
       return !!card && inSight(card);
     }
   };
-  const section = asksSection(model, actions, () => hub.kernels().length);
+  const section = approvalsSection(model, actions, () => hub.kernels().length);
   const next = addCommands(app, model, hub, actions, palette);
-  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new AskStatus(model, next), align: 'left', rank: 900 });
+  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new ApprovalStatus(model, next), align: 'left', rank: 900 });
   notify(model, actions);
   return { ...section, changed: model.changed };
 }

@@ -40,7 +40,7 @@ export function notify(model: ApprovalModel, actions: NotifyActions): void {
     }
   };
   const seen = (id: string): boolean => model.entries().some(entry => entry.id === id && actions.visible(entry));
-  const tell = (id: string): void => {
+  const notifyOf = (id: string): void => {
     const entry = model.entries().find(other => other.id === id);
     if (!entry || shown.has(id) || !preferences().notify || actions.visible(entry)) {
       return;
@@ -69,12 +69,12 @@ export function notify(model: ApprovalModel, actions: NotifyActions): void {
     const waiting = new Set(model.entries().map(({ id }) => id));
     takeBack(id => !waiting.has(id));
     for (const { id } of fresh) {
-      setTimeout(() => tell(id), DRAWN_MS);
+      setTimeout(() => notifyOf(id), DRAWN_MS);
     }
   });
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) {
-      model.entries().forEach(({ id }) => tell(id));
+      model.entries().forEach(({ id }) => notifyOf(id));
     }
   });
 }

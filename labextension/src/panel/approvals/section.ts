@@ -83,17 +83,17 @@ class Row {
 }
 
 /** Makes the section. */
-export function asksSection(model: ApprovalModel, actions: Actions, kernels: () => number): Section {
+export function approvalsSection(model: ApprovalModel, actions: Actions, kernels: () => number): Section {
   const node = el('div', 'oc-asks');
   node.tabIndex = -1;
   const empty = el('p', 'oc-panel-empty');
   const list = el('ol', 'oc-asks-list');
   list.setAttribute('aria-label', trans.__('Pending approvals, oldest first'));
   const bar = el('div', 'oc-asks-bar');
-  const said = el('span', 'oc-asks-said');
-  said.setAttribute('role', 'status');
+  const status = el('span', 'oc-asks-said');
+  status.setAttribute('role', 'status');
   const none = button(trans.__('Deny all'), '', 'oc-panel-button', () => actions.reject(model.entries()));
-  bar.append(said, none);
+  bar.append(status, none);
   node.append(bar, empty, list);
   const likes = (entry: Entry): Entry[] => alike(entry, model.entries());
   const rows = new KeyedRows<Entry, Row>(list, ({ id }) => id, entry => new Row(entry, actions, likes));
@@ -111,7 +111,7 @@ export function asksSection(model: ApprovalModel, actions: Actions, kernels: () 
         ? trans.__('No approvals are waiting. Requests from all open notebooks appear here.')
         : trans.__('No open notebook has the tools loaded. Run %1 in one; its requests appear here.', '%load_ext opencode_jupyter')
     );
-    setText(said, trans._n('%1 approval waiting', '%1 approvals waiting', entries.length));
+    setText(status, trans._n('%1 approval waiting', '%1 approvals waiting', entries.length));
     setText(none, entries.length > 1 ? trans.__('Deny all %1', entries.length) : trans.__('Deny'));
     none.setAttribute('aria-label', none.textContent ?? '');
     if (entries.length !== shown) {

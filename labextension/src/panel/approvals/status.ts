@@ -7,7 +7,7 @@ import { trans } from '../../card/i18n';
 import type { ApprovalModel } from './approvalModel';
 
 /** The item; hidden while nothing waits. */
-export class AskStatus extends Widget {
+export class ApprovalStatus extends Widget {
   private readonly button: HTMLButtonElement;
 
   constructor(

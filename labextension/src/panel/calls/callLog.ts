@@ -76,7 +76,7 @@ export class CallLog {
   skew = 0;
 
   /** Takes an answer in. */
-  take(reply: CallsReply): void {
+  update(reply: CallsReply): void {
     for (const call of reply.calls) {
       this.calls.set(call.id, call);
     }
@@ -101,11 +101,11 @@ export function chosen(call: CallRow, filter: Filter): boolean {
 }
 
 /** The chosen calls by their start, each after the one it was made in, deeper by one. */
-export function place(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Placed[] {
-  const kept = [...calls].filter(call => chosen(call, filter)).sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
-  const known = new Set(kept.map(({ id }) => id));
+export function nest(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Placed[] {
+  const shown = [...calls].filter(call => chosen(call, filter)).sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
+  const known = new Set(shown.map(({ id }) => id));
   const below = new Map<string, CallRow[]>();
-  for (const call of kept) {
+  for (const call of shown) {
     const key = call.parent && known.has(call.parent) ? call.parent : '';
     const siblings = below.get(key);
     if (siblings) {

@@ -57,8 +57,8 @@ export function csvField(value: string | number | null): string {
 
 /** All as CSV, with a line of names; lines end as RFC 4180 says. */
 export function toCsv(calls: readonly Named[], now: number): string {
-  const lines = calls.map(one => {
-    const fields = line(one, now);
+  const lines = calls.map(named => {
+    const fields = line(named, now);
     return COLUMNS.map(name => csvField(fields[name])).join(',');
   });
   return [COLUMNS.join(','), ...lines].map(text => `${text}\r\n`).join('');
@@ -66,5 +66,5 @@ export function toCsv(calls: readonly Named[], now: number): string {
 
 /** All as JSON Lines. */
 export function toJsonLines(calls: readonly Named[], now: number): string {
-  return calls.map(one => `${JSON.stringify(line(one, now))}\n`).join('');
+  return calls.map(named => `${JSON.stringify(line(named, now))}\n`).join('');
 }

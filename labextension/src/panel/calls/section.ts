@@ -11,7 +11,7 @@ import { Axis } from './axis';
 import { saveBlob } from '../../viewer/download';
 import { toCsv, toJsonLines } from './export';
 import type { Named } from './export';
-import { CallLog, NO_FILTER, outermost, place, stateOf, values } from './callLog';
+import { CallLog, NO_FILTER, outermost, nest, stateOf, values } from './callLog';
 import type { CallRow, CallsReply, Filter } from './callLog';
 import { Timeline } from './timeline';
 import { TotalsTable } from './totals';
@@ -26,7 +26,7 @@ class CallsSection {
   private readonly selects: Record<'tool' | 'state' | 'agent' | 'session', HTMLSelectElement>;
   private readonly text: HTMLInputElement;
   private readonly fold = el('input');
-  private readonly said = statusLine('oc-calls-said');
+  private readonly status = statusLine('oc-calls-said');
   private readonly timeline = new Timeline(call => void this.go(call));
   private readonly totals = new TotalsTable();
   private readonly tools = el('div', 'oc-calls-bar');
@@ -52,7 +52,7 @@ class CallsSection {
     const filters = el('div', 'oc-calls-filters');
     filters.append(...Object.values(this.selects), this.text, fold);
     this.tools.append(csv, lines);
-    this.node.append(this.chooser.node, filters, this.said, this.timeline.node, this.totals.node, this.tools);
+    this.node.append(this.chooser.node, filters, this.status, this.timeline.node, this.totals.node, this.tools);
   }
 
   /** Reads what is new in the chosen kernel. */
@@ -67,7 +67,7 @@ class CallsSection {
     const log = this.logs.get(id) ?? new CallLog();
     this.logs.set(id, log);
     const take = (reply: CallsReply): void => {
-      log.take(reply);
+      log.update(reply);
       this.draw();
     };
     return this.chooser.read(() => ({ what: 'calls', since: log.since }), take, () => this.draw());
@@ -92,20 +92,20 @@ class CallsSection {
     fill(this.selects.state, trans.__('all states'), stateOf, outcomeWord);
     fill(this.selects.agent, trans.__('all agents'), ({ agent }) => agent);
     fill(this.selects.session, trans.__('all sessions'), ({ session }) => session, id => log.sessions.get(id) || id);
-    const placed = place(all, this.filter);
+    const placed = nest(all, this.filter);
     const calls = placed.map(({ call }) => call);
     this.timeline.update(placed, new Axis(calls, now, this.fold.checked), now);
     this.totals.update(calls, now);
-    for (const node of [this.said, this.timeline.node, this.totals.node, this.tools]) {
+    for (const node of [this.status, this.timeline.node, this.totals.node, this.tools]) {
       show(node, all.length > 0);
     }
     // the wait of a call is part of the wait of the one it was made in
     const waited = placed.reduce((sum, { call, depth }) => sum + (depth ? 0 : call.waited), 0);
     const words = trans._n('%1 call', '%1 calls', calls.length);
     const of = calls.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
-    setText(this.said, words + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : ''));
+    setText(this.status, words + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : ''));
     if (!all.length && this.chooser.shown) {
-      this.chooser.say(trans.__('No tool has been called in this notebook yet.'));
+      this.chooser.report(trans.__('No tool has been called in this notebook yet.'));
     }
     clearTimeout(this.timer);
     if (calls.some(call => call.end === null) && this.node.isConnected && !this.node.hidden) {
@@ -117,7 +117,7 @@ class CallsSection {
     const kernel = this.around.hub.kernels().find(({ id }) => id === this.chooser.shown);
     const card = kernel && (await goTo(this.around.app, kernel.document, call.id, outermost(call, this.log.calls).id));
     if (!card) {
-      setText(this.said, trans.__('The card of this call is no longer in the notebook.'));
+      setText(this.status, trans.__('The card of this call is no longer in the notebook.'));
     }
   }
 
@@ -125,7 +125,7 @@ class CallsSection {
     const { log } = this;
     const now = Date.now() + log.skew;
     const notebook = this.around.hub.kernels().find(({ id }) => id === this.chooser.shown)?.name ?? '';
-    const calls = place(log.calls.values(), this.filter).map(({ call }): Named => ({ call, notebook }));
+    const calls = nest(log.calls.values(), this.filter).map(({ call }): Named => ({ call, notebook }));
     const name = `${notebook.replace(/\.ipynb$/, '') || 'calls'}-calls.${kind}`;
     saveBlob(new Blob([kind === 'csv' ? toCsv(calls, now) : toJsonLines(calls, now)]), name);
   }

@@ -39,7 +39,7 @@ export class Timeline {
   constructor(private readonly press: (call: CallRow) => void) {
     this.node.append(this.inner);
     scrollBox(this.node, trans.__('Calls on a time axis'));
-    this.node.addEventListener('scroll', () => this.soon());
+    this.node.addEventListener('scroll', () => this.drawSoon());
     this.node.addEventListener('keydown', event => this.move(event));
   }
 
@@ -49,7 +49,7 @@ export class Timeline {
     this.draw();
   }
 
-  private soon(): void {
+  private drawSoon(): void {
     if (!this.asked) {
       this.asked = true;
       requestAnimationFrame(() => {
@@ -63,21 +63,21 @@ export class Timeline {
     const height = this.node.clientHeight || 400;
     const first = Math.max(0, Math.floor(this.node.scrollTop / LINE) - MARGIN);
     const last = Math.min(this.placed.length, Math.ceil((this.node.scrollTop + height) / LINE) + MARGIN);
-    const kept = new Set<string>();
+    const visible = new Set<string>();
     for (let at = first; at < last; at++) {
-      const one = this.placed[at];
-      kept.add(one.call.id);
-      let row = this.drawn.get(one.call.id);
+      const entry = this.placed[at];
+      visible.add(entry.call.id);
+      let row = this.drawn.get(entry.call.id);
       if (!row) {
         row = this.make();
-        this.drawn.set(one.call.id, row);
+        this.drawn.set(entry.call.id, row);
         this.inner.append(row);
       }
-      this.fill(row, one, at);
+      this.fill(row, entry, at);
     }
     for (const [id, row] of this.drawn) {
       // the line in focus stays, or the keyboard would lose its place
-      if (!kept.has(id) && !(row === document.activeElement && this.placed.some(({ call }) => call.id === id))) {
+      if (!visible.has(id) && !(row === document.activeElement && this.placed.some(({ call }) => call.id === id))) {
         row.remove();
         this.drawn.delete(id);
       }

@@ -42,7 +42,7 @@ export function totals(calls: Iterable<CallRow>, now: number): ToolTotals[] {
       groups.set(call.tool, [call]);
     }
   }
-  const found = [...groups].map(([tool, group]): ToolTotals => {
+  const rows = [...groups].map(([tool, group]): ToolTotals => {
     const ended = group.filter(call => !open(call));
     const times = ended.map(call => worked(call, now));
     const histogram = [...BUCKETS, Infinity].map((end, at) => times.filter(t => t < end && t >= (BUCKETS[at - 1] ?? 0)).length);
@@ -57,7 +57,7 @@ export function totals(calls: Iterable<CallRow>, now: number): ToolTotals[] {
       histogram
     };
   });
-  return found.sort((a, b) => b.worked - a.worked || (a.tool < b.tool ? -1 : 1));
+  return rows.sort((a, b) => b.worked - a.worked || (a.tool < b.tool ? -1 : 1));
 }
 
 /** What the bars of the histogram stand for. */

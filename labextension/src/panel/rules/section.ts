@@ -21,7 +21,7 @@ class RulesSection {
   private readonly by = el('select', 'oc-panel-select');
   private readonly agent = el('select', 'oc-panel-select');
   private readonly known = el('datalist');
-  private readonly said = statusLine();
+  private readonly status = statusLine();
   private readonly table = new RulesTable(rule => void this.revoke(rule));
   private readonly permission = el('input', 'oc-panel-input');
   private readonly pattern = el('input', 'oc-panel-input');
@@ -56,7 +56,7 @@ class RulesSection {
       tester.node,
       el('h3', 'oc-panel-head', trans.__('Add a rule')),
       this.adder(),
-      this.said,
+      this.status,
       el('h3', 'oc-panel-head', trans.__('Rules')),
       el('p', 'oc-rules-origin', trans.__('The last matching rule decides.')),
       this.table.node
@@ -67,7 +67,7 @@ class RulesSection {
   update(): Promise<boolean> {
     show(this.inner, this.chooser.kernel() !== undefined);
     const request = () => ({ what: 'rules', ...this.whose() });
-    return this.chooser.read<RulesReply>(request, reply => this.draw(reply), () => setText(this.said, ''));
+    return this.chooser.read<RulesReply>(request, reply => this.draw(reply), () => setText(this.status, ''));
   }
 
   private draw(reply: RulesReply): void {
@@ -123,10 +123,10 @@ class RulesSection {
     const id = this.chooser.shown;
     try {
       const { notes } = await this.around.hub.request<{ notes?: string[] }>(id, { ...request, ...this.whose() });
-      setText(this.said, [done, ...(notes ?? [])].filter(Boolean).join(' · '));
+      setText(this.status, [done, ...(notes ?? [])].filter(Boolean).join(' · '));
       return true;
     } catch (error) {
-      setText(this.said, wordsOf(error));
+      setText(this.status, wordsOf(error));
       return false;
     } finally {
       await this.update();

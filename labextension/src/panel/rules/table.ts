@@ -27,12 +27,12 @@ export class RulesTable {
 
   /** Draws the rules, unless they are drawn so already. */
   update(rules: readonly RuleRow[]): void {
-    const wanted = JSON.stringify(rules);
+    const json = JSON.stringify(rules);
     show(this.node, rules.length > 0);
-    if (wanted === this.drawn) {
+    if (json === this.drawn) {
       return;
     }
-    this.drawn = wanted;
+    this.drawn = json;
     const focused = hasFocus(this.node);
     this.body.replaceChildren(...rules.map(rule => this.row(rule)));
     if (focused) {

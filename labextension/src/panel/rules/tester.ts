@@ -25,7 +25,7 @@ export class Tester {
   private readonly name = el('input', 'oc-panel-input');
   private readonly text = el('input', 'oc-panel-input');
   private readonly answer = el('div', 'oc-rules-answer');
-  private readonly said = statusLine();
+  private readonly status = statusLine();
   private readonly list = el('ul', 'oc-rules-decided');
 
   /**
@@ -40,7 +40,7 @@ export class Tester {
     this.name.value = 'bash';
     this.text.placeholder = 'git push';
     this.text.spellcheck = this.name.spellcheck = false;
-    this.answer.append(this.said, this.list);
+    this.answer.append(this.status, this.list);
     const fields = [labelled(trans.__('Tool or permission'), this.name), labelled(trans.__('Command, pattern or JSON arguments'), this.text)];
     this.node = form('oc-rules-test', fields, trans.__('Test'), () => void this.run());
     this.node.append(this.answer);
@@ -51,7 +51,7 @@ export class Tester {
     try {
       const reply = await this.ask(this.name.value, this.text.value);
       const none = reply.rows.length ? '' : ` ${trans.__('No permission is needed.')}`;
-      setText(this.said, [verdict(reply.verdict) + none, reply.note].filter(Boolean).join(' '));
+      setText(this.status, [verdict(reply.verdict) + none, reply.note].filter(Boolean).join(' '));
       this.node.dataset.action = reply.verdict;
       for (const row of reply.rows) {
         const item = el('li');
@@ -65,7 +65,7 @@ export class Tester {
       show(this.list, reply.rows.length > 0);
     } catch (error) {
       delete this.node.dataset.action;
-      setText(this.said, wordsOf(error));
+      setText(this.status, wordsOf(error));
     }
   }
 }

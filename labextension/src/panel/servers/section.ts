@@ -74,7 +74,7 @@ class Entry {
     setText(this.state, server.busy || (states[server.status]?.() ?? server.status));
     this.state.dataset.action = up ? 'allow' : server.status === 'disabled' ? '' : 'deny';
     const tools = server.tools === null ? '' : trans._n('%1 tool', '%1 tools', server.tools);
-    setText(this.facts, [tools, server.transport, server.target, server.source, server.trust].filter(Boolean).map(one => visibleLine(String(one))).join(' · '));
+    setText(this.facts, [tools, server.transport, server.target, server.source, server.trust].filter(Boolean).map(fact => visibleLine(String(fact))).join(' · '));
     setText(this.note, visibleLine(server.said || server.note));
     show(this.note, this.note.textContent !== '');
     const connect = this.made.get('server_connect') as HTMLButtonElement;
@@ -90,19 +90,19 @@ class Entry {
   }
 
   private make(what: string, words: string): void {
-    const one = button(words, '', 'oc-panel-button', () => this.act(what));
-    one.setAttribute('aria-label', `${words}: ${visibleLine(this.name)}`);
-    this.made.set(what, one);
-    this.buttons.append(one);
+    const node = button(words, '', 'oc-panel-button', () => this.act(what));
+    node.setAttribute('aria-label', `${words}: ${visibleLine(this.name)}`);
+    this.made.set(what, node);
+    this.buttons.append(node);
   }
 
   private drawLogin(login: Login | null): void {
     show(this.login, login !== null);
-    const wanted = JSON.stringify(login);
-    if (wanted === this.drawn) {
+    const json = JSON.stringify(login);
+    if (json === this.drawn) {
       return;
     }
-    this.drawn = wanted;
+    this.drawn = json;
     const focused = hasFocus(this.login);
     this.login.replaceChildren();
     if (!login) {
@@ -162,7 +162,7 @@ class ServersSection {
 
   update(): Promise<boolean> {
     const draw = ({ servers }: { servers: readonly Server[] }): void => {
-      this.chooser.say(servers.length ? '' : trans.__('No MCP server yet. Add one in a cell: %1', '%mcp add NAME URL'));
+      this.chooser.report(servers.length ? '' : trans.__('No MCP server yet. Add one in a cell: %1', '%mcp add NAME URL'));
       this.entries.update(servers, (entry, server) => entry.update(server));
     };
     return this.chooser.read(() => ({ what: 'servers' }), draw, () => this.entries.update([], () => undefined));
@@ -173,7 +173,7 @@ class ServersSection {
       await this.around.hub.request(this.chooser.shown, { what, name, ...more });
       await this.update();
     } catch (error) {
-      this.chooser.say(wordsOf(error));
+      this.chooser.report(wordsOf(error));
     }
   }
 }

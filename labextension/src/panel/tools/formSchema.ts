@@ -118,7 +118,7 @@ export function errorsOf(fields: readonly ToolField[], problems: readonly Proble
   const others: Problem[] = [];
   for (const problem of problems) {
     const [name, index] = problem.path;
-    const field = fields.find(one => one.name === name);
+    const field = fields.find(other => other.name === name);
     if (!field) {
       others.push(problem);
       continue;

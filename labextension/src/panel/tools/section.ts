@@ -33,11 +33,11 @@ class Row {
   ) {}
 
   update(row: ToolRow): void {
-    const wanted = JSON.stringify(row);
-    if (wanted === this.drawn) {
+    const json = JSON.stringify(row);
+    if (json === this.drawn) {
       return;
     }
-    this.drawn = wanted;
+    this.drawn = json;
     const focused = this.node.contains(document.activeElement);
     const inner = row.kind === MISSING ? el('div', 'oc-tools-row') : el('button', 'oc-tools-row');
     if (inner instanceof HTMLButtonElement) {
@@ -46,13 +46,13 @@ class Row {
     }
     const source = row.kind === 'builtin' ? kindWords(row.kind) : `${kindWords(row.kind)}: ${row.source}`;
     const judged = el('span', 'oc-tools-judged');
-    const tell = (who: string, found: Judged | undefined): void => {
-      if (found) {
-        judged.append(badge(found.action, `${who} ${actionWords(found.action)}`, visibleLine(found.rule)));
+    const addBadge = (who: string, judgement: Judged | undefined): void => {
+      if (judgement) {
+        judged.append(badge(judgement.action, `${who} ${actionWords(judgement.action)}`, visibleLine(judgement.rule)));
       }
     };
-    tell(trans.__('you:'), row.user);
-    tell(trans.__('model:'), row.model);
+    addBadge(trans.__('you:'), row.user);
+    addBadge(trans.__('model:'), row.model);
     inner.append(el('span', 'oc-tools-name', visibleLine(row.name)), judged, el('span', 'oc-tools-source', visibleLine(source)));
     const words = row.reason ?? row.summary;
     if (words) {
@@ -76,10 +76,10 @@ class ToolsSection {
   readonly node = el('div', 'oc-tools');
   private readonly chooser: Chooser;
   private readonly all = el('div');
-  private readonly one = el('div');
+  private readonly detail = el('div');
   private readonly text = searchField(trans.__('Filter by text'), () => this.filter());
   private readonly kind = select(trans.__('Source'), () => this.filter());
-  private readonly said = statusLine();
+  private readonly status = statusLine();
   private readonly list = el('ul', 'oc-tools-list');
   private readonly rows = new KeyedRows<ToolRow, Row>(this.list, keyOf, ({ name }) => new Row(name, chosen => void this.open(chosen)));
   private found: ToolRow[] = [];
@@ -95,9 +95,9 @@ class ToolsSection {
     this.list.setAttribute('aria-label', trans.__('Tools'));
     const bar = el('div', 'oc-panel-bar');
     bar.append(this.text, this.kind);
-    this.all.append(bar, this.said, this.list);
-    this.node.append(this.chooser.node, this.all, this.one);
-    this.one.hidden = true;
+    this.all.append(bar, this.status, this.list);
+    this.node.append(this.chooser.node, this.all, this.detail);
+    this.detail.hidden = true;
   }
 
   update(): Promise<boolean> {
@@ -134,7 +134,7 @@ class ToolsSection {
       }
     }
     const of = count < this.found.length ? ` ${trans.__('of %1', this.found.length)}` : '';
-    setText(this.said, trans._n('%1 tool', '%1 tools', count) + of);
+    setText(this.status, trans._n('%1 tool', '%1 tools', count) + of);
   }
 
   private async open(name: string): Promise<void> {
@@ -147,22 +147,22 @@ class ToolsSection {
     try {
       tool = await this.around.hub.request<ToolReply>(id, { what: 'tool', name });
     } catch (error) {
-      this.chooser.say(wordsOf(error));
+      this.chooser.report(wordsOf(error));
       return;
     }
     if (this.chooser.shown !== id) {
       return;
     }
-    this.chooser.say('');
+    this.chooser.report('');
     const form = new ToolForm(this.around, () => this.around.hub.kernels().find(one => one.id === id), tool);
     const back = button(trans.__('All tools'), '', 'oc-panel-button oc-tools-back', () => this.close(true));
     const scroller = this.node.parentElement;
     this.top = scroller?.scrollTop ?? 0;
     this.opened = name;
     this.form = form;
-    this.one.replaceChildren(back, form.node);
+    this.detail.replaceChildren(back, form.node);
     show(this.all, false);
-    show(this.one, true);
+    show(this.detail, true);
     form.attach();
     if (scroller) {
       scroller.scrollTop = 0;
@@ -175,8 +175,8 @@ class ToolsSection {
     this.opened = '';
     this.form?.dispose();
     this.form = undefined;
-    this.one.replaceChildren();
-    show(this.one, false);
+    this.detail.replaceChildren();
+    show(this.detail, false);
     show(this.all, this.found.length > 0);
     if (goBack && this.node.parentElement) {
       this.node.parentElement.scrollTop = this.top;

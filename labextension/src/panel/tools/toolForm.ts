@@ -28,7 +28,7 @@ export class ToolForm {
   readonly title = el('h3', 'oc-tool-name');
   private readonly form: ArgumentsForm;
   private readonly fields = el('div');
-  private readonly said = statusLine();
+  private readonly status = statusLine();
 
   /**
    * @param kernel - where the tool is; undefined when it is gone.
@@ -47,7 +47,7 @@ export class ToolForm {
     buttons.append(button(trans.__('Insert line'), '', 'oc-panel-button', () => void this.make(false)), run);
     const none = el('p', 'oc-panel-empty', trans.__('This tool takes no arguments.'));
     show(none, !tool.fields.length);
-    this.node.append(this.title, ...this.about(), this.fields, none, buttons, this.said);
+    this.node.append(this.title, ...this.about(), this.fields, none, buttons, this.status);
   }
 
   /** Draws the fields; the node must be in the page. */
@@ -79,11 +79,11 @@ export class ToolForm {
     const source = toolLine(this.tool.name, input);
     const kernel = this.kernel();
     if (source === undefined) {
-      this.say(trans.__('These arguments can’t be written as a line; call the tool from Python.'));
+      this.report(trans.__('These arguments can’t be written as a line; call the tool from Python.'));
       return;
     }
     if (!kernel || !takesCells(kernel.document)) {
-      this.say(trans.__('Open a notebook first: there is none to insert the cell into.'));
+      this.report(trans.__('Open a notebook first: there is none to insert the cell into.'));
       return;
     }
     try {
@@ -94,13 +94,13 @@ export class ToolForm {
         return;
       }
     } catch (error) {
-      this.say(wordsOf(error));
+      this.report(wordsOf(error));
       return;
     }
     const { document } = kernel;
     if (takesCells(document)) {
       insertCell(this.around.app, document, document.content.activeCellIndex + 1, source, run);
-      this.say(run ? trans.__('Running in a new cell.') : trans.__('Inserted as a new cell.'));
+      this.report(run ? trans.__('Running in a new cell.') : trans.__('Inserted as a new cell.'));
     }
   }
 
@@ -108,11 +108,11 @@ export class ToolForm {
     const { errors, others } = errorsOf(this.tool.fields, problems);
     this.form.showErrors(errors);
     const words = others.map(({ path, message }) => (path.length ? `${path.join('.')}: ${message}` : message));
-    this.say(problems.length ? [...words, trans.__('Nothing was inserted yet.')].join(' ') : '');
+    this.report(problems.length ? [...words, trans.__('Nothing was inserted yet.')].join(' ') : '');
     return problems.length > 0;
   }
 
-  private say(words: string): void {
-    setText(this.said, words);
+  private report(words: string): void {
+    setText(this.status, words);
   }
 }

@@ -30,7 +30,7 @@ export const MISSING = 'missing';
 
 /** The tools, then those that can't be called. */
 export function rowsOf(reply: ToolsReply): ToolRow[] {
-  return [...reply.tools, ...reply.missing.map(one => ({ ...one, kind: MISSING, summary: '' }))];
+  return [...reply.tools, ...reply.missing.map(tool => ({ ...tool, kind: MISSING, summary: '' }))];
 }
 
 /** Whether a row has every word of `text` somewhere, and is of `kind` ("" is every kind). */
