@@ -43,6 +43,8 @@ class CallOutcome(StrEnum):
     WAITING = "waiting for approval"
     """It has not ended: it waits for its first approval and has done nothing yet."""
 
+    __repr__ = str.__repr__  # lists of outcomes read as before: ['completed', 'failed']
+
 
 def now_ms() -> int:
     """Unix time in milliseconds."""
