@@ -187,29 +187,22 @@ class FormField:
             if not values:
                 raise ValueError(f"{texts[0]!r} is not one of the answers.")
             return values if self.multiple else values[0]
-        kind = self.schema.get("type")
-        text = texts[0].strip()
-        return self._number(text, whole=kind == "integer") if kind in ("number", "integer") else self._text(text)
-
-    def _number(self, text: str, *, whole: bool) -> int | float:
+        kind, text = self.schema.get("type"), texts[0].strip()
+        if kind not in ("number", "integer"):
+            return self._within(text, len(text), "minLength", "maxLength", " characters")
         try:
-            number = int(text) if whole else float(text)
+            number = int(text) if kind == "integer" else float(text)
         except ValueError:
-            raise ValueError(f"{text!r} is not a {'whole ' if whole else ''}number.") from None
-        low, high = self._limit("minimum", -math.inf), self._limit("maximum", math.inf)
-        if not low <= number <= high or not math.isfinite(number):
-            raise ValueError(f"{text} is not between {low} and {high}.")
-        return number
+            raise ValueError(f"{text!r} is not a {'whole ' if kind == 'integer' else ''}number.") from None
+        return self._within(number, number, "minimum", "maximum", "")
 
-    def _text(self, text: str) -> str:
-        low, high = self._limit("minLength", 0), self._limit("maxLength", math.inf)
-        if not low <= len(text) <= high:
-            raise ValueError(f"The answer has {len(text)} characters; it should have {low} to {high}.")
-        return text
-
-    def _limit(self, name: str, none: float) -> float:
-        value = self.schema.get(name)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else none
+    def _within(self, value: Any, size: float, lowest: str, highest: str, unit: str) -> Any:
+        """The value, if its size is between two limits of the schema."""
+        limits = [self.schema.get(lowest), self.schema.get(highest)]
+        low, high = (limit if isinstance(limit, int | float) else None for limit in limits)
+        if not math.isfinite(size) or (low is not None and size < low) or (high is not None and size > high):
+            raise ValueError(f"{size}{unit} is not between {low} and {high}.")
+        return value
 
 
 def _label(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Logins that are under way: begun in one cell, answered by a browser or, where there is none, in another cell."""
+"""Logins in progress: begun in one cell, answered by a browser or in another cell."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 REQUEST = 30.0
 """Seconds for one request to the server or its authorization server."""
 PROTOCOL = "2025-06-18"
-"""The first release of the protocol that names the resource a token is for; what is asked is a ping, in any release."""
+"""The first release of the protocol that names the resource a token is for; a ping is the same in any release."""
 
 
 class Login:
@@ -35,7 +35,7 @@ class Login:
     Attributes:
         server: the server's name.
         url: the address to open; "" until the authorization server was found, and if no login is needed.
-        redirect: where the answer comes in.
+        redirect: receives the answer.
     """
 
     def __init__(self, spec: ServerSpec, store: TokenStore, redirect: Redirect) -> None:
@@ -44,7 +44,7 @@ class Login:
         self.redirect = redirect
         self._spec = spec
         self._auth = Auth(spec, store, self)
-        self._known = asyncio.Event()
+        self._url_known = asyncio.Event()
         self._task: asyncio.Task[str] | None = None
 
     def start(self, then: Callable[[], Awaitable[object]] | None) -> None:
@@ -55,56 +55,56 @@ class Login:
     async def show(self, url: str) -> None:
         """`Interactive`: the address is known."""
         self.url = url
-        self._known.set()
+        self._url_known.set()
 
-    async def known(self) -> str:
+    async def wait_for_url(self) -> str:
         """Wait until there is an address to open.
 
         Returns:
-            The address; "" if the server wants no login (then `done` says so).
+            The address; "" if the server wants no login (then `wait` says so).
 
         Raises:
             AuthError: it failed before that.
         """
-        await self._known.wait()
+        await self._url_known.wait()
         if not self.url:
-            await self.done()
+            await self.wait()
         return self.url
 
-    async def done(self) -> str:
+    async def wait(self) -> str:
         """Wait for the end.
 
         Returns:
-            A sentence about it.
+            A sentence about its outcome.
 
         Raises:
-            AuthError: it failed, or was given up.
+            AuthError: it failed, or was cancelled.
         """
         assert self._task is not None
         try:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
             if self._task.cancelled():
-                raise _given_up(self.server) from None
+                raise _cancelled_error(self.server) from None
             raise
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """True if it has ended."""
         return self._task is not None and self._task.done()
 
     async def cancel(self) -> None:
-        """Give it up. Twice is harmless."""
+        """Cancel it. Twice is harmless."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def __repr__(self) -> str:
-        return f"<Login at {self.server}: {'over' if self.over else 'under way'}>"
+        return f"<Login at {self.server}: {'over' if self.is_over else 'under way'}>"
 
     async def _run(self, then: Callable[[], Awaitable[object]] | None) -> str:
         try:
-            status = await self._knock()
+            status = await self._ping()
             if self.url:
                 if status in (401, 403):
                     text = f"{self.server} refuses the login it has just granted ({status}); its logs may say why."
@@ -122,15 +122,15 @@ class Login:
             text = f"{self.server} can't be reached: {type(error).__name__} {error}".strip()
             raise LoginFailedError(text, server=self.server) from None
         finally:
-            self._known.set()
+            self._url_known.set()
             await self.redirect.close()
         if then is not None:
             with contextlib.suppress(Exception):  # its status says what is wrong
                 await then()
         return summary
 
-    async def _knock(self) -> int:
-        """Ask the server something that only those may ask who are logged in; the status of its answer."""
+    async def _ping(self) -> int:
+        """Send a request that needs a login; returns the status of the response."""
         headers = {**self._spec.headers, "MCP-Protocol-Version": PROTOCOL}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
         async with httpx2.AsyncClient(auth=self._auth, headers=headers, timeout=REQUEST) as client:
@@ -146,57 +146,57 @@ class Login:
 
 
 class Logins:
-    """The logins of a workspace that are under way, one for a server. Used on the workspace's loop."""
+    """The logins of a workspace in progress, one for a server. Used on the workspace's loop."""
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._under_way: dict[str, Login] = {}
-        self._given_up: Counter[str] = Counter()
-        """How often logins at a server were given up: one that has not quite begun learns of it by this."""
+        self._logins: dict[str, Login] = {}
+        self._cancelled: Counter[str] = Counter()
+        """How often logins at a server were cancelled: so one that is just beginning notices it."""
 
     def get(self, server: str) -> Login | None:
-        """The login at a server that is under way."""
-        login = self._under_way.get(server)
-        return login if login is not None and not login.over else None
+        """The login at a server that is in progress."""
+        login = self._logins.get(server)
+        return login if login is not None and not login.is_over else None
 
     async def begin(self, spec: ServerSpec, then: Callable[[], Awaitable[object]] | None = None) -> Login:
-        """Begin a login; one that is under way at the same server is given up.
+        """Begin a login; one in progress at the same server is cancelled.
 
         Args:
             spec: the server.
             then: run after a login that went well, such as connecting.
 
         Raises:
-            AuthError: the server takes no logins, or this one was given up before it began.
+            AuthError: the server takes no logins, or this one was cancelled before it began.
         """
         if not spec.url:
             raise AuthError(f"{spec.name} is a program on this machine; it does not use logins.", server=spec.name)
         if spec.oauth is False:
             raise AuthError(f'{spec.name} does not use logins: the config says "oauth": false.', server=spec.name)
-        await self.give_up(spec.name)
-        before = self._given_up[spec.name]
+        await self.cancel(spec.name)
+        before = self._cancelled[spec.name]
         store = token_store(self._workspace)
         redirect = await self._redirect(spec, store)
         try:
-            if self._given_up[spec.name] != before:
-                raise _given_up(spec.name)
+            if self._cancelled[spec.name] != before:
+                raise _cancelled_error(spec.name)
             login = Login(spec, store, redirect)
         except AuthError:
             await redirect.close()
             raise
-        self._under_way[spec.name] = login
+        self._logins[spec.name] = login
         login.start(then)
         return login
 
-    async def give_up(self, server: str) -> bool:
-        """End a login that is under way, or one that is about to begin; False if there is none under way."""
-        self._given_up[server] += 1
-        login = self._under_way.pop(server, None)
+    async def cancel(self, server: str) -> bool:
+        """Cancel the login at a server, also one that is about to begin; False if none is in progress."""
+        self._cancelled[server] += 1
+        login = self._logins.pop(server, None)
         if login is None:
             return False
-        was = not login.over
+        in_progress = not login.is_over
         await login.cancel()
-        return was
+        return in_progress
 
     async def forget(self, server: str) -> bool:
         """Log out here: forget the tokens; the service itself may have a page that ends them. False if there were none.
@@ -204,13 +204,13 @@ class Logins:
         Raises:
             ToolError: the file can't be written.
         """
-        await self.give_up(server)
+        await self.cancel(server)
         return await asyncio.to_thread(token_store(self._workspace).forget, server)
 
     async def close(self) -> None:
-        """Give up every login."""
-        for server in list(self._under_way):
-            await self.give_up(server)
+        """Cancel every login."""
+        for server in list(self._logins):
+            await self.cancel(server)
 
     @staticmethod
     async def _redirect(spec: ServerSpec, store: TokenStore) -> Redirect:
@@ -222,5 +222,5 @@ class Logins:
         return await open_redirect(registered[0] if registered and isinstance(registered[0], str) else None)
 
 
-def _given_up(server: str) -> LoginFailedError:
+def _cancelled_error(server: str) -> LoginFailedError:
     return LoginFailedError(f"The login at {server} was cancelled.", server=server)

@@ -293,8 +293,8 @@ def test_a_login_that_comes_back_by_itself(ip: Shell, remote: tuple[AuthServer, 
     assert "close this page" in browse(link.url)
     from opencode_jupyter.mcp.logins import Logins
 
-    login = ip.notebook.workspace.service(Logins)._under_way["far"]
-    ip.notebook.on_engine(login.done)
+    login = ip.notebook.workspace.service(Logins)._logins["far"]
+    ip.notebook.on_engine(login.wait)
     assert row(ip.run("%mcp"))["status"] == "connected"
 
 

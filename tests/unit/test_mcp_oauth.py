@@ -63,9 +63,9 @@ async def ping(ws: Workspace, wanted: ServerSpec) -> int:
 async def log_in(ws: Workspace, wanted: ServerSpec) -> str:
     """Log in as a person with a browser does."""
     login = await ws.service(Logins).begin(wanted)
-    page = await asyncio.to_thread(browse, await login.known())
+    page = await asyncio.to_thread(browse, await login.wait_for_url())
     assert "close this page" in page
-    return await login.done()
+    return await login.wait()
 
 
 async def test_a_login_and_what_comes_after(ws: Workspace, server: AuthServer) -> None:
@@ -75,7 +75,7 @@ async def test_a_login_and_what_comes_after(ws: Workspace, server: AuthServer) -
     assert await ping(ws, spec(server)) == 200
     (client,) = server.clients.values()  # the one that the first try has registered
     assert client["client_name"] == "OpenCode (Jupyter)"
-    assert await (await ws.service(Logins).begin(spec(server))).done() == (
+    assert await (await ws.service(Logins).begin(spec(server))).wait() == (
         "You are logged in at tracker already; to change that: %mcp auth tracker --forget"
     )
     assert await ws.service(Logins).forget("tracker")
@@ -88,7 +88,7 @@ async def test_a_login_that_is_given_up_before_it_has_begun(ws: Workspace, serve
     logins = ws.service(Logins)
     begun = asyncio.create_task(logins.begin(spec(server)))
     await asyncio.sleep(0)
-    assert not await logins.give_up("tracker")
+    assert not await logins.cancel("tracker")
     with pytest.raises(AuthError, match="cancelled"):
         await begun
     assert logins.get("tracker") is None
@@ -176,7 +176,7 @@ async def test_a_server_that_registers_nobody(ws: Workspace, server: AuthServer)
         assert caught.value.state == "needs_client_registration"
     login = await ws.service(Logins).begin(spec(server))
     with pytest.raises(NeedsRegistrationError):
-        await login.known()
+        await login.wait_for_url()
 
 
 @pytest.mark.parametrize("methods", [["client_secret_post"], ["client_secret_basic"]])
@@ -199,9 +199,9 @@ async def test_a_client_of_the_config(ws: Workspace, server: AuthServer, methods
 async def test_scopes(ws: Workspace, server: AuthServer) -> None:
     server.scopes = ["read", "write"]
     login = await ws.service(Logins).begin(spec(server))
-    assert "scope=read+write" in await login.known()
+    assert "scope=read+write" in await login.wait_for_url()
     login = await ws.service(Logins).begin(spec(server, oauth={"scope": "read"}))
-    assert re.search(r"scope=read(&|$)", await login.known())
+    assert re.search(r"scope=read(&|$)", await login.wait_for_url())
 
 
 async def test_a_scope_that_was_not_given(ws: Workspace, server: AuthServer) -> None:
@@ -222,15 +222,15 @@ async def test_a_login_gives_what_was_wanted_in_addition(ws: Workspace, server: 
         await ping(ws, spec(server))
     server.wants = ""
     login = await ws.service(Logins).begin(spec(server))
-    assert "scope=read+admin" in await login.known()
-    await ws.service(Logins).give_up("tracker")
+    assert "scope=read+admin" in await login.wait_for_url()
+    await ws.service(Logins).cancel("tracker")
     assert await ping(ws, spec(server)) == 200, "a login that was given up takes nothing away"
     login = await ws.service(Logins).begin(spec(server))
-    address = await login.known()
+    address = await login.wait_for_url()
     assert "scope=read+admin" in address
     await asyncio.to_thread(browse, address)
-    assert await login.done() == "Logged in at tracker."
-    assert await (await ws.service(Logins).begin(spec(server))).done() == (
+    assert await login.wait() == "Logged in at tracker."
+    assert await (await ws.service(Logins).begin(spec(server))).wait() == (
         "You are logged in at tracker already; to change that: %mcp auth tracker --forget"
     ), "it is wanted once"
 
@@ -243,7 +243,7 @@ async def test_settings_that_make_no_sense(ws: Workspace, server: AuthServer) ->
         with pytest.raises(LoginFailedError, match="is no address"):
             await ws.service(Logins).begin(wrong)
     login = await ws.service(Logins).begin(spec(server, oauth={"scope": ["a", "b"], "clientId": 5}))
-    address = await login.known()
+    address = await login.wait_for_url()
     assert "scope=a+b" in address
     assert "client_id=5" in address
 
@@ -257,46 +257,46 @@ async def test_no_login_where_none_is_wanted(ws: Workspace, server: AuthServer) 
             await logins.begin(wanted)
     server.needed = False
     login = await logins.begin(spec(server))
-    assert await login.known() == ""
-    assert await login.done() == "tracker wants no login."
+    assert await login.wait_for_url() == ""
+    assert await login.wait() == "tracker wants no login."
 
 
 async def test_a_pasted_answer(ws: Workspace, server: AuthServer) -> None:
     login = await ws.service(Logins).begin(spec(server))
-    back = await asyncio.to_thread(browse, await login.known(), follow=False)
+    back = await asyncio.to_thread(browse, await login.wait_for_url(), follow=False)
     with pytest.raises(LoginFailedError, match="another login"):
         login.redirect.paste(back.replace("state=", "state=x"))
     with pytest.raises(LoginFailedError, match="contains no code"):
         login.redirect.paste("https://example.org/")
     login.redirect.paste(f"  '{back}' \n")
-    assert await login.done() == "Logged in at tracker."
+    assert await login.wait() == "Logged in at tracker."
     await ws.service(Logins).forget("tracker")
     login = await ws.service(Logins).begin(spec(server))
-    back = await asyncio.to_thread(browse, await login.known(), follow=False)
+    back = await asyncio.to_thread(browse, await login.wait_for_url(), follow=False)
     found = re.search("code=([^&]*)", back)
     assert found is not None
     login.redirect.paste(found[1])
-    assert await login.done() == "Logged in at tracker."
+    assert await login.wait() == "Logged in at tracker."
 
 
 async def test_a_login_that_is_refused_or_given_up(ws: Workspace, server: AuthServer) -> None:
     server.refuse = "access_denied"
     logins = ws.service(Logins)
     login = await logins.begin(spec(server))
-    assert "access_denied" in await asyncio.to_thread(browse, await login.known())
+    assert "access_denied" in await asyncio.to_thread(browse, await login.wait_for_url())
     with pytest.raises(LoginFailedError, match="refused: access_denied"):
-        await login.done()
+        await login.wait()
     login = await logins.begin(spec(server))
-    await login.known()
+    await login.wait_for_url()
     assert logins.get("tracker") is login
     again = await logins.begin(spec(server))  # a second one takes the first one's place
-    await again.known()
+    await again.wait_for_url()
     with pytest.raises(LoginFailedError, match="cancelled"):
-        await login.done()
-    assert await logins.give_up("tracker")
-    assert not await logins.give_up("tracker")
+        await login.wait()
+    assert await logins.cancel("tracker")
+    assert not await logins.cancel("tracker")
     with pytest.raises(LoginFailedError, match="cancelled"):
-        await again.done()
+        await again.wait()
     assert token_store(ws).load("tracker", server.mcp).tokens is None
 
 
@@ -307,8 +307,8 @@ async def test_a_failed_login_leaves_the_old_one(ws: Workspace, server: AuthServ
     server.refresh.clear()
     server.expire()
     login = await ws.service(Logins).begin(spec(server))
-    await login.known()
-    await ws.service(Logins).give_up("tracker")
+    await login.wait_for_url()
+    await ws.service(Logins).cancel("tracker")
     server.refresh |= kept
     assert token_store(ws).load("tracker", server.mcp) == before
     assert await ping(ws, spec(server)) == 200
@@ -319,8 +319,8 @@ async def test_two_logins_at_once(ws: Workspace, server: AuthServer) -> None:
     both = [await logins.begin(ServerSpec(name, url=server.mcp)) for name in ("one", "two")]
     assert both[0].redirect.uri != both[1].redirect.uri  # the second finds the port taken
     for login in both:
-        assert "close this page" in await asyncio.to_thread(browse, await login.known())
-        assert (await login.done()).startswith("Logged in")
+        assert "close this page" in await asyncio.to_thread(browse, await login.wait_for_url())
+        assert (await login.wait()).startswith("Logged in")
 
 
 async def test_what_happens_then(ws: Workspace, server: AuthServer) -> None:
@@ -331,8 +331,8 @@ async def test_what_happens_then(ws: Workspace, server: AuthServer) -> None:
         raise ValueError("its status says so")
 
     login = await ws.service(Logins).begin(spec(server), connect)
-    await asyncio.to_thread(browse, await login.known())
-    assert await login.done() == "Logged in at tracker."
+    await asyncio.to_thread(browse, await login.wait_for_url())
+    assert await login.wait() == "Logged in at tracker."
     assert done == [True]
 
 
@@ -348,12 +348,12 @@ async def test_no_secret_is_shown(
     server.refresh.clear()
     for secret, wrong in (("other-secret", False), ("very-secret", True)):
         login = await ws.service(Logins).begin(spec(server, oauth={"clientId": "ours", "clientSecret": secret}))
-        back = await asyncio.to_thread(browse, await login.known(), follow=False)
+        back = await asyncio.to_thread(browse, await login.wait_for_url(), follow=False)
         if wrong:
             server.codes.clear()
         login.redirect.paste(back)
         with pytest.raises(LoginFailedError) as caught:
-            await login.done()
+            await login.wait()
         shown += [str(caught.value), repr(caught.value), repr(login), repr(login._auth), repr(login.redirect)]
         shown.append(repr(await login.redirect._answer) if not login.redirect._answer.cancelled() else "")
         shown.append(back.partition("code=")[0])
@@ -377,8 +377,8 @@ async def test_a_connection_from_its_login_to_the_end_of_it(ws: Workspace, serve
         ws.rules.append(Rule("far_*", "*", "allow"))
         assert (await servers.add("far", {"type": "remote", "url": url})).state == "needs_auth"
         login = await ws.service(Logins).begin(servers.specs()["far"], lambda: servers.connect("far"))
-        await asyncio.to_thread(browse, await login.known())
-        assert await login.done() == "Logged in at far."
+        await asyncio.to_thread(browse, await login.wait_for_url())
+        assert await login.wait() == "Logged in at far."
         assert servers.status()["far"].state == "connected"
         assert (await ws.call("far_double", {"n": 21})).output == "42"
         server.expire()
@@ -403,7 +403,7 @@ def test_errors_are_found_in_groups() -> None:
 
 async def test_the_library_gets_only_a_web_page_opened(ws: Workspace, server: AuthServer) -> None:
     login = await ws.service(Logins).begin(spec(server))
-    await login.known()
+    await login.wait_for_url()
     with pytest.raises(LoginFailedError, match="not a web page"):
         await login._auth._show("file:///etc/passwd?state=x")
     assert isinstance(login, Login)

@@ -240,7 +240,7 @@ async def _end_login(line: McpLine, name: str) -> None:
     if line.spec(name).url:
         from ...mcp.logins import Logins
 
-        await line.workspace.service(Logins).give_up(name)
+        await line.workspace.service(Logins).cancel(name)
 
 
 def _place(line: McpLine) -> Place | None:

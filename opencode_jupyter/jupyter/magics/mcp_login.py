@@ -68,7 +68,7 @@ def log_in(line: McpLine) -> Any:
         raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
     login = line.wait(_begun(line, logins, name))
     if not login.url:
-        return Message(line.wait(login.done()))
+        return Message(line.wait(login.wait()))
     waits = not no_wait and login.redirect.listening and attended(line.notebook) and can_browse()
     link = LoginLink(name, login.url, waits, login.redirect.listening)
     return _waited(line, login, link) if waits else link
@@ -79,7 +79,7 @@ async def _begun(line: McpLine, logins: Logins, name: str) -> Login:
         return await line.servers.connect(name)
 
     login = await logins.begin(line.spec(name), connect)
-    await login.known()
+    await login.wait_for_url()
     return login
 
 
@@ -103,7 +103,7 @@ def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
 
     async def work() -> str:
         login.redirect.paste(code)
-        return await login.done()
+        return await login.wait()
 
     text = line.wait(work())
     return server_table(line, name, line.servers.status()[name], (text,))
@@ -116,7 +116,7 @@ def _waited(line: McpLine, login: Login, link: LoginLink) -> Any:
     handle: Any = display(link, display_id=True)  # type: ignore[no-untyped-call]
     threading.Thread(target=_open, args=(link.url,), daemon=True).start()
     try:
-        text = line.wait(login.done())
+        text = line.wait(login.wait())
     except ToolError as error:
         _settle(handle, f"{error}")
         raise

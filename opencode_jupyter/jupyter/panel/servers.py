@@ -114,11 +114,11 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
             return await manager.connect(spec.name)
 
         login = await _logins(panel).begin(spec, then)
-        if await login.known() and urlsplit(login.url).scheme not in SCHEMES:
+        if await login.wait_for_url() and urlsplit(login.url).scheme not in SCHEMES:
             await login.cancel()
             raise ToolError(f"{spec.name} names an address for the login that no browser should open")
         panel.changed("servers")
-        return await login.done()
+        return await login.wait()
 
     return _begin(panel, spec.name, "signing in", work())
 
@@ -142,7 +142,7 @@ def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     _, spec = _find_server(panel, request)
 
     async def work() -> None:
-        await _logins(panel).give_up(spec.name)
+        await _logins(panel).cancel(spec.name)
 
     panel.on_engine(work)
     panel.changed("servers")

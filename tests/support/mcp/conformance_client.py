@@ -41,10 +41,10 @@ async def log_in(workspace: Workspace) -> None:
     """What a person with a browser does at ``needs_auth``."""
     servers = workspace.service(McpServers)
     login = await workspace.service(Logins).begin(servers.specs()[NAME], lambda: servers.connect(NAME))
-    url = await login.known()
+    url = await login.wait_for_url()
     if url:
         await asyncio.to_thread(browse, url)
-    print(await login.done())
+    print(await login.wait())
 
 
 async def connected(workspace: Workspace) -> None:
