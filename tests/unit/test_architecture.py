@@ -10,6 +10,7 @@ from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,14 @@ def imports_of(name: str, path: Path, known: Collection[str]) -> set[str]:
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             nodes += ast.iter_child_nodes(node)
     return (found & set(known)) - {name}
+
+
+def test_core_has_no_import_cycle_at_run_time() -> None:
+    graph = grimp.build_graph(NAME, exclude_type_checking_imports=True, cache_dir=None)
+    core = {name for name in graph.modules if name.startswith(f"{NAME}.core.")}
+    imports = [(one, other) for one in core for other in graph.find_modules_directly_imported_by(one) if other in core]
+    assert len(imports) > 100
+    assert [pair for pair in imports if graph.chain_exists(importer=pair[1], imported=pair[0])] == []
 
 
 @pytest.mark.parametrize("target", [NAME, f"{NAME}.core.host", f"{NAME}.tools"])
