@@ -132,18 +132,9 @@ def build_agents(
     truncate_glob: str,
     skill_directories: Iterable[str | Path] = (),
 ) -> dict[str, Agent]:
-    """The built-in agents, changed and added to by the config.
+    """The built-in agents, changed and added to by the config, by key: built-in ones first, then in its order.
 
-    Args:
-        config: what `load_config` gave; rules name their file.
-        directory: where the session runs.
-        worktree: top folder of the project.
-        data_dir: this package's data folder; plans are in its ``plans``.
-        truncate_glob: pattern of saved outputs, readable for every agent.
-        skill_directories: folders every agent may read from.
-
-    Returns:
-        Agents by key, built-in ones first, then in the config's order.
+    Every agent may read saved outputs (`truncate_glob`) and the `skill_directories`; plans are in `data_dir`.
     """
     builder = _Builder(config.permission_rules, truncate_glob, [str(d) for d in skill_directories])
     agents = builder.built_in(directory, worktree, data_dir)

@@ -45,14 +45,7 @@ REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; 
 
 
 def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> list[Rule]:
-    """The rules that a call is judged by, but for this session's approvals: the agent's, then the session's.
-
-    Args:
-        workspace: where the call is made.
-        agent: for whom.
-        session: the session it belongs to.
-        by: who makes it.
-    """
+    """The rules that a call is judged by, but for this session's approvals: the agent's, then the session's."""
     rules = agent.model_permission if by == "model" else agent.permission
     own = workspace.rules
     if own or session.permission or session.parent_id is not None:
@@ -169,11 +162,8 @@ class CallApproval(Reporting):
         Built-in tools ask under their permission themselves; of those that use another tool's, or none, a rule that
         names their id can deny them.
 
-        Args:
-            tool: the one that is to run.
-            asks: it requests permission under its own id itself (`Definition.asks`), so only what no request of it
-                could pass is denied here.
-            arguments: for the request.
+        A tool that `asks` for permission under its own id itself (`Definition.asks`) is denied here only what no
+        request of it could pass.
 
         Raises:
             ToolError: a rule or a person denies the tool.

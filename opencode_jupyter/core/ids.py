@@ -29,15 +29,9 @@ _used = 0
 
 
 def create(kind: str, *, descending: bool = False, timestamp: int | None = None) -> str:
-    """Make a new id.
+    """Make a new id of a kind in `PREFIXES`.
 
-    Args:
-        kind: a key of `PREFIXES`.
-        descending: newest first when sorted (OpenCode's session ids).
-        timestamp: Unix milliseconds; now if left out.
-
-    Returns:
-        The id. Ascending ids of one process sort by creation.
+    Ascending ids of one process sort by creation; `descending` ones (OpenCode's sessions) sort newest first.
     """
     global _last_ms, _counter, _random, _used
     prefix = PREFIXES[kind]

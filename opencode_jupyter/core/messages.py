@@ -67,14 +67,9 @@ class Message:
 def user_message(
     session_id: str, agent: str, model: Mapping[str, str], *, id: str | None = None, **more: Any
 ) -> Message:
-    """A new, empty message of the user's.
+    """A new, empty message of the user's for an agent and a model (``{"providerID", "modelID"}``) to answer.
 
-    Args:
-        session_id: where it belongs.
-        agent: who is to answer.
-        model: ``{"providerID", "modelID"}``: which model is to answer.
-        id: its id; a new one if left out.
-        **more: other keys of OpenCode's user messages (``system``, ``tools``, ``format``, ``variant``).
+    `more` are other keys of OpenCode's user messages (``system``, ``tools``, ``format``, ``variant``).
     """
     info = {
         "id": id or ids.create("message"),
@@ -99,17 +94,9 @@ def assistant_message(
     id: str | None = None,
     **more: Any,
 ) -> Message:
-    """A new, empty message of the model's.
+    """A new, empty message of the model's that answers the user's message `parent_id`.
 
-    Args:
-        session_id: where it belongs.
-        parent_id: the user's message that it answers.
-        agent: who answers.
-        model: ``{"providerID", "modelID"}``.
-        cwd: where the session runs.
-        root: the worktree.
-        id: its id; a new one if left out.
-        **more: other keys of OpenCode's assistant messages (``summary``, ``variant``).
+    `more` are other keys of OpenCode's assistant messages (``summary``, ``variant``).
     """
     info = {
         "id": id or ids.create("message"),
