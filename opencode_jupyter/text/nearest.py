@@ -1,4 +1,4 @@
-"""Where a text that is not in a file would belong, so that a person can see what differs."""
+"""Find the place in a file that resembles a text most, so that a person can see what differs."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class AmbiguousMatchError(ToolError):
 
 
 class DisproportionateMatchError(ToolError):
-    """What nearly matches is much larger than `old`."""
+    """The nearest match is much larger than `old`."""
 
     def __init__(self, content: str = "", candidate: str = "") -> None:
         line = line_numbers(content, candidate, 1).rstrip(", …")

@@ -1,4 +1,4 @@
-"""What language servers say of files that a tool has changed (docs/opencode/tools.md 6.7, 8, 9.6)."""
+"""Diagnostics of language servers about files that a tool has changed (docs/opencode/tools.md 6.7, 8, 9.6)."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class Diagnostics:
         return {printable(str(path)): items[:KEPT] for path, items in files}
 
     def this_file(self, path: Path) -> str:
-        """What edit and write append about the file they changed; empty if it has no errors."""
+        """The text that edit and write append about the file they changed; empty if it has no errors."""
         return self._about(path, "LSP errors detected in this file, please fix:")
 
     def named_file(self, path: Path, name: str) -> str:
-        """What apply_patch appends about one of its files, shown by its path from the worktree."""
+        """The text that apply_patch appends about one of its files, named by its path from the worktree."""
         return self._about(path, f"LSP errors detected in {name}, please fix:")
 
     def other_files(self, path: Path) -> str:
-        """What write appends about files other than the one it wrote: the first five with errors."""
+        """The text that write appends about other files: the first five with errors."""
         blocks = [
             self._about(other, "LSP errors detected in other files:")
             for other, items in self.by_file.items()

@@ -1,4 +1,4 @@
-"""What the file tools ask of a path before they touch it: what it is, who may read it, whether the project has it."""
+"""Checks of a path before a tool touches it: its kind, the patterns of its rules, whether it is in the project."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def status(path: Path) -> os.stat_result | None:
 
 
 def patterns(ctx: ToolContext, path: Path) -> list[str]:
-    """What rules judge a file by: its path from the worktree, and that of the file it leads to if it is a link."""
+    """The patterns that rules are matched with: the path from the worktree, and that of the file a link leads to."""
     relative = ctx.workspace.relative(path)
     actual = ctx.workspace.relative(path, follow=True)
     return [relative] if actual == relative else [relative, actual]
@@ -167,7 +167,7 @@ def _suggesting(message: str, folder: Path, names: Sequence[str]) -> str:
 
 
 def explain(error: OSError, path: Path) -> str:
-    """Why a file can't be read, in words that say what to do."""
+    """The reason why a file can't be read, and what to do."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"No permission to read {path}. Change its (or its folder's) permissions, or run as a user who may."
     if error.errno == errno.ENAMETOOLONG:
@@ -210,7 +210,7 @@ async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "fil
 
 
 def outside(ctx: ToolContext, path: Path) -> list[Path]:
-    """Where `path` is outside the project: as written, and with links followed; empty if it is inside."""
+    """The places of `path` outside the project, as written and with links followed; empty if it is inside."""
     if ctx.workspace.contains(path):
         return []
     tops = [ctx.directory]

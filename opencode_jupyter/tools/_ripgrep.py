@@ -66,7 +66,7 @@ class Search:
         return {} if self.engine == "ripgrep" else {"engine": missing}
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """What it prints, as it comes. Leaving the loop early, or a cancel, ends the child.
+        """Its output, as it comes. Leaving the loop early, or a cancel, ends the child.
 
         Raises:
             ToolError: it can't be started.
@@ -148,7 +148,7 @@ def _widen(descriptor: int) -> None:
 
 
 def resolve_folder(directory: Path, path: str | None, *, files: bool = False) -> Path:
-    """Where to search: `path` from `directory`, or `directory`.
+    """The folder to search: `path` from `directory`, or `directory`.
 
     Args:
         directory: the session's folder.

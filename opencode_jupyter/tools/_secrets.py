@@ -25,7 +25,7 @@ async def ask_for_secrets(ctx: ToolContext, paths: Sequence[str], metadata: dict
 
 
 def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
-    """What the rules about ``read`` do with a file that another tool shows, given its absolute path.
+    """Make a function that gives the action of the ``read`` rules for a file that another tool shows.
 
     A rule for everything counts only for keys and for files that another rule denies or asks for.
     """

@@ -1,4 +1,4 @@
-"""How tools change files: what is there before, the request with its diff, the write, and who is told of it."""
+"""Change files for tools: read the content before, request approval with the diff, write, publish."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
 
 
 def _plan(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
-    """What the patch makes of the files; nothing is written.
+    """Plan the patch; nothing is written.
 
     Raises:
         ToolError: it does not fit them.
@@ -176,7 +176,7 @@ def _diffs(ctx: ToolContext, changes: Sequence[FileChange]) -> PatchDiffs:
 
 
 def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> tuple[list[str], list[str]]:
-    """What the ask names, as OpenCode's does: the files as they are called now; and, judged too, where they are moved.
+    """The patterns of the request, as OpenCode's: the files' present names, and those that they are moved to.
 
     A link is named together with the file it leads to, which OpenCode does not look at.
     """

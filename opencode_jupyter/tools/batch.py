@@ -99,7 +99,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     for name in dict.fromkeys(requested.tool for requested in args.tool_calls):
         if not registry.is_fresh(name):  # a tool of a file, say, that was not called before
             await registry.prepare(name)
-    names = [requested.id for requested in registry.offered() if not requested.external]
+    names = [tool.id for tool in registry.offered() if not tool.external]
     calls: list[Call] = []
     for index, requested in enumerate(args.tool_calls):
         call = ctx.child(requested.tool, requested.parameters)
@@ -132,7 +132,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 
 def _refusal(name: str, index: int, names: list[str], registry: Registry) -> ToolError | None:
-    """Why a call can't run in a batch; None if it can."""
+    """The error of a call that can't run in a batch; None if it can."""
     if index >= LIMIT:
         return ToolError(f"Maximum of {LIMIT} tools allowed in batch")
     if name in DISALLOWED:
@@ -178,7 +178,7 @@ def _result(calls: list[Call]) -> ToolResult:
 
 
 def _is_failure(call: Call) -> bool:
-    """Whether a call failed for a person: OpenCode counts a command with any exit code as successful."""
+    """Return whether a call failed for a person: OpenCode counts a command with any exit code as successful."""
     state = call.part.state
     return not isinstance(state, Completed) or bool(failure_of(call.part.tool, state.metadata))
 

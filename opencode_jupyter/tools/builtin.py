@@ -1,4 +1,4 @@
-"""How this package's own tools are declared: a decorated function beside its description for the model."""
+"""The decorator that declares this package's own tools, each beside its description for the model."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ async def _in_project(args: Parameters, ctx: ToolContext, title: str, note: str)
 
 
 def _may_be_shown(ctx: ToolContext, path: Path) -> bool:
-    """Whether the rules let this file be read without a question; one that asks about everything hides nothing."""
+    """Return whether the rules let this file be read unasked; a rule that asks about everything hides nothing."""
     call = ctx.workspace.calls.get(ctx.call_id)
     if call is None:
         return False

@@ -69,7 +69,7 @@ MASKED = (
 
 
 class Replacement(Protocol):
-    """What is to be replaced by what."""
+    """One replacement: the old text and the new one."""
 
     old_string: str
     new_string: str
@@ -149,7 +149,7 @@ def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tu
     except ToolError as error:
         if "[secret " not in args.old_string:
             raise
-        raise rephrase(error, lambda said: f"{said}\n{MASKED}") from error
+        raise rephrase(error, lambda text: f"{text}\n{MASKED}") from error
     if uniform:
         changed = to_newline(changed, old.newline)
     return old, Text(changed, old.bom, old.exact)

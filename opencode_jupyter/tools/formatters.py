@@ -38,7 +38,7 @@ LIMIT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProjectFolders:
-    """Where a workspace is: files that enable a formatter are looked for upward from `directory` to `worktree`."""
+    """A workspace's folders: files that enable a formatter are looked for upward from `directory` to `worktree`."""
 
     directory: Path
     worktree: Path
@@ -296,8 +296,8 @@ def _merged(name: str, entry: Mapping[str, Any], builtin: Formatter | None) -> F
     environment = entry.get("environment", base.environment)
     good = (
         all(
-            isinstance(given, (list, tuple)) and all(isinstance(w, str) for w in given)
-            for given in (command, extensions)
+            isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words)
+            for words in (command, extensions)
         )
         and bool(command)
         and isinstance(environment, Mapping)
@@ -337,4 +337,4 @@ def _restore(path: Path, before: bytes) -> None:
 
 
 def _discard(data: bytes) -> None:
-    """What a formatter prints is of no use."""
+    """Ignore a formatter's output."""

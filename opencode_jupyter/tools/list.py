@@ -48,7 +48,7 @@ IGNORED = (
     "venv/",
     "env/",
 )
-"""What is left out at the top of the listing; a ``*`` is put behind each."""
+"""Names left out at the top of the listing; a ``*`` is put behind each."""
 
 
 class Parameters(Arguments):

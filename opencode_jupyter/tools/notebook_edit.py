@@ -64,7 +64,7 @@ def _snake(name: str) -> str:
 
 @dataclass(slots=True)
 class _Location:
-    """Where the notebook is changed: in an open document, or in its file."""
+    """The place of the change: an open document, or the file."""
 
     cells: list[Cell]
     with_ids: bool
@@ -144,7 +144,7 @@ async def _document(ctx: ToolContext, path: Path) -> OpenDocument | None:
 
 
 async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location, CellChange]:
-    """Where the change is made, and what it is; only if the session has read what it changes."""
+    """Plan the change and find its place; an error if the session has not read what it changes."""
     notebooks = ctx.workspace.service(Notebooks)
     document = await _document(ctx, path)
     if document is None:

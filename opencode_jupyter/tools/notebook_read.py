@@ -220,7 +220,7 @@ def _language(notebook: _Notebook) -> str:
 
 
 def _layout(cells: Sequence[Cell], pieces: Sequence[str], line: int) -> list[dict[str, Any]]:
-    """Where in the output's lines, from 0, a card finds each cell: it draws them as cells from there.
+    """The position of each cell in the output's lines, from 0, for a card that draws them as cells.
 
     Args:
         cells: those that are shown.

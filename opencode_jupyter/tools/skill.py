@@ -134,7 +134,7 @@ def _parameters(examples: str) -> type[Parameters]:
 
 
 def names(workspace: ToolHost, parameter: str) -> Iterable[str]:
-    """What Tab offers: the skills that are on this machine now."""
+    """Completions of a parameter: the skills that are on this machine."""
     return [entry.name for entry in workspace.service(Skills).all()] if parameter == "name" else ()
 
 

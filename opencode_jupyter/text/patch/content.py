@@ -20,7 +20,7 @@ _UNIFIED = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 class _Replacement(NamedTuple):
     at: int
     old: int
-    """How many lines go."""
+    """The number of lines that are removed."""
     lines: tuple[Line, ...]
 
 
@@ -144,7 +144,7 @@ class _File:
         return [body + ending for body, ending in zip(self.bodies[start:end], self._ends[start:end], strict=True)]
 
     def rewritten(self, at: int, lines: Sequence[Line]) -> list[str]:
-        """What stands for the old ones of `lines`, which were found at `at`."""
+        """The lines that replace the old ones of `lines`, which were found at `at`."""
         out = []
         last = at if lines and any(line.sign != "+" for line in lines) else at - 1
         for sign, text in lines:
@@ -191,11 +191,11 @@ def _plain_punctuation(line: str) -> str:
 
 
 PASSES: tuple[Callable[[str], str], ...] = (_exact, _no_trailing_space, _no_space_around, _plain_punctuation)
-"""What is compared in each pass; the first pass that finds anything wins."""
+"""The normalisation of each pass; the first pass that finds anything wins."""
 
 
 def seek(lines: Sequence[str], pattern: Sequence[str], start: int = 0, end_of_file: bool = False) -> int:
-    """Where `pattern` stands in `lines`, as `Seeker.seek`."""
+    """The index of `pattern` in `lines`; see `Seeker.seek`."""
     return Seeker(lines).seek(pattern, start, end_of_file)
 
 

@@ -78,7 +78,7 @@ class Chunk:
     """They are the file's last ones, if they are there at all."""
 
     def readings(self) -> list[tuple[Line, ...]]:
-        """What the lines may mean, the likeliest first: unsigned lines as context, or as nothing (as in OpenCode)."""
+        """The possible meanings, the likeliest first: unsigned lines as context, or ignored (as in OpenCode)."""
         unsigned = [line for line in self.lines if line.sign == "?"]
         if not unsigned:
             return [self.lines]
@@ -191,7 +191,7 @@ class _Reader:
         return None
 
     def _deleted(self, path: str) -> DeleteFile:
-        """What a model writes below a deletion (the old lines) says nothing more."""
+        """A deletion; the old lines that models write below it are skipped."""
         while self._at < self._end and not self._lines[self._at].lstrip(WHITE).startswith("***"):
             self._at += 1
         return DeleteFile(path)

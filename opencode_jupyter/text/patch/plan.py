@@ -1,4 +1,4 @@
-"""What a patch makes of the files: every hunk applied to a picture of them, nothing written.
+"""Plan a patch: apply every hunk to a picture of the files; nothing is written.
 
 Hunks see what earlier ones have done: a file that was added can be updated, one that was moved away is gone. What
 comes out is one `FileChange` for people, and for the disk one `Result` for each file that ends as something else.
@@ -28,7 +28,7 @@ Read = Callable[[Path], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a patch does to one file.
+    """A change of one file.
 
     Attributes:
         type: ``add``, ``update``, ``move`` (perhaps with an update) or ``delete``.
@@ -48,7 +48,7 @@ class FileChange:
 
     @property
     def target(self) -> Path:
-        """Where the file is in the end."""
+        """The final path of the file."""
         return self.move_path or self.path
 
 

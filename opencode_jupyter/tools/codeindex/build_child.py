@@ -81,7 +81,7 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
 
 
 def read_in_processes(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
-    """What processes find in files, in batches."""
+    """Read files in worker processes; gives their updates in batches."""
     batches = [asked[i : i + BATCH] for i in range(0, len(asked), BATCH)]
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(workers, context, _begin) as pool:

@@ -64,7 +64,7 @@ def decode(data: bytes) -> str:
 
 
 def pieces(path: str, data: bytes) -> list[Piece]:
-    """What can be found in a file.
+    """The pieces of a file that a search can find.
 
     Args:
         path: relative to the project; its extension says what the file is.

@@ -157,7 +157,7 @@ class Watch:
             self.close()
 
     def quiet(self) -> bool:
-        """Whether nothing that matters has happened since `begin`. Once it says no it does until the next `begin`."""
+        """Return whether nothing relevant has changed since `begin`; once False, it stays so until the next `begin`."""
         if self._descriptor is None:
             return False
         if time.monotonic() - self._since > TRUSTED or self._heard(self._descriptor):

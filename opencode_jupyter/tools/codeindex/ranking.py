@@ -24,9 +24,9 @@ from .store import Store
 from .terms import STOP, stem, words
 
 SYNONYM = 0.42
-"""What a synonym counts beside the word itself."""
+"""Weight of a synonym; the word itself has 1."""
 TURN = 0.8
-"""What the further meanings of a turn of speech count beside the first."""
+"""Weight of the further meanings of a phrase; the first has 1."""
 _SYMBOL = re.compile(
     r"\b(?:[A-Za-z_]\w*+(?:\.\w++)++|[A-Za-z][A-Za-z0-9]*+_\w++|[a-z]++[A-Z]\w*+|[A-Z][a-z]++[A-Z]\w*+|[A-Z]{2,}+(?!s\b)[a-z]\w*+)"
 )
@@ -39,12 +39,12 @@ COMMON = 5000
 SCORED = 200
 """Pieces scored one by one."""
 FIELDS = (3.0, 1.2, 1.0, 2.2, 0.9, 1.7)
-"""What a word counts in name, place, signature, summary, doc and body."""
+"""Weights of a word in name, place, signature, summary, doc and body."""
 LENGTHS = {3: 15, 4: 120}
 """Words of a usual summary and of a usual doc; in a longer one each counts less."""
 SATURATION = 2.0
 NAMED = 0.5
-"""What a name that the question explains in full adds."""
+"""Bonus of a name whose words all stand in the question."""
 KINDS = {"function": 1.0, "method": 1.0, "class": 0.92, "cell": 0.9, "section": 0.85, "module": 0.75, "code": 0.6}
 TEST = 0.55
 COPIED = 0.7
@@ -282,7 +282,7 @@ def _named(connection: sqlite3.Connection, symbols: tuple[str, ...]) -> list[int
 
 
 def _worth(path: str, kind: str, symbol: str) -> float:
-    """What any piece of this kind in this file is worth as an answer, 1 for most."""
+    """The weight of a piece by its kind and file, 1 for most."""
     worth = KINDS.get(kind, 1.0)
     if is_test(path):
         worth *= TEST

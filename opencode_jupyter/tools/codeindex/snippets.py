@@ -1,4 +1,4 @@
-"""What is shown of a hit: its code, read from the file as it is now."""
+"""The code of a hit, read from the file as it is now."""
 
 from __future__ import annotations
 

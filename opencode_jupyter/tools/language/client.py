@@ -59,7 +59,7 @@ CAPABILITIES: dict[str, Any] = {
         "callHierarchy": {"dynamicRegistration": True},
     },
 }
-"""What the client tells a server that it can do. Positions are in UTF-16 units, as the tools' columns are."""
+"""The client's capabilities. Positions are in UTF-16 units, as the tools' columns are."""
 
 PROVIDERS = {
     "textDocument/definition": "definitionProvider",
@@ -113,7 +113,7 @@ class Client:
         """Batches of diagnostics a file had when the server was last told that it is another now."""
         self._news_told = 0
         self._asked_at: dict[Path, int] = {}
-        """How much news the server had been told when a file's diagnostics were asked for."""
+        """The value of `_news_told` when a file's diagnostics were requested."""
         self._closed_reason = f"The language server {server.name} is not running."
         self._lock = asyncio.Lock()
 
@@ -294,7 +294,7 @@ class Client:
         return path in others
 
     def _news(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
-        """What to tell the server, in order, and the documents that are others now."""
+        """The messages that the server is due, in order, and the documents that have changed."""
         events = self._tree.changes() if self._watches() else []
         out: list[tuple[str, Any]] = []
         others: set[Path] = set()

@@ -1,4 +1,4 @@
-"""What a server has been shown: its open documents, and how its project's other files stood when it last heard of them.
+"""The state that a server knows: its open documents, and the stamps of its project's other files.
 
 A server may only read files itself if it is told when they change. Nobody watches the disk here: it is looked at before
 each use, which finds every change and costs some milliseconds in a project of thousands of files.
@@ -88,7 +88,7 @@ def load(path: Path) -> tuple[str, Stamp]:
 
 
 def line_count(text: str) -> int:
-    """How many lines the protocol sees in a text: LF, CR LF and CR end one."""
+    """The number of lines as the protocol counts them: LF, CR LF and CR end one."""
     return text.count("\n") + text.count("\r") - text.count("\r\n") + 1
 
 
@@ -103,7 +103,7 @@ class Documents:
         self.open: dict[Path, Document] = {}
 
     def messages(self, path: Path, language: str) -> list[tuple[str, Any]]:
-        """What to tell the server so that it has the file as it is now; empty if it has. Reads the file, so it blocks.
+        """The messages that bring a document up to date; empty if it is. Reads the file, so it blocks.
 
         Raises:
             ToolError: the file can't be read.
@@ -136,7 +136,7 @@ class Documents:
         return [path for path, document in self.open.items() if stamp(path) != document.stamp]
 
     def close(self, path: Path) -> list[tuple[str, Any]]:
-        """What to tell the server of a file that is gone."""
+        """The messages about a file that was deleted."""
         known = self.open.pop(path, None)
         return [] if known is None else [("textDocument/didClose", {"textDocument": {"uri": known.uri}})]
 

@@ -258,7 +258,7 @@ def interpreter(root: Path) -> tuple[Path, Path]:
 
 
 def environment(server: Server, root: Path) -> dict[str, str]:
-    """What a server's environment has beyond the kernel's: for Python where its packages are; then the user's own."""
+    """A server's own environment variables: for Python the interpreter's; then the configured ones."""
     out: dict[str, str] = {}
     if server.group == "python":
         python, folder = interpreter(root)
@@ -271,7 +271,7 @@ def environment(server: Server, root: Path) -> dict[str, str]:
 
 
 def settings(server: Server, root: Path) -> dict[str, Any]:
-    """What a server's ``workspace/configuration`` may ask for, by section: the interpreter, then the user's own."""
+    """The settings that ``workspace/configuration`` returns, by section: the interpreter, then the configured ones."""
     out: dict[str, Any] = {}
     if server.group == "python":
         python = str(interpreter(root)[0])

@@ -37,7 +37,7 @@ END = 2.5
 
 @dataclass(slots=True)
 class ServerAnswers:
-    """What the servers of a file said.
+    """The answers of a file's servers.
 
     Attributes:
         result: their results, one after another.
@@ -119,7 +119,7 @@ class LanguageServers:
         self._clients.clear()
 
     def missing(self, path: Path) -> str:
-        """Why no server serves a file, and what to do; empty if one does."""
+        """The reason why no server serves a file, and what to do; empty if one does."""
         table = self.table()
         if self._servers_for(path):
             return ""

@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """How it is called in messages: ``cell 3 (id ab12)``."""
+        """Its name in messages: ``cell 3 (id ab12)``."""
         return f"cell {self.index} (id {self.id})" if self.id else f"cell {self.index}"
 
     @property
@@ -199,7 +199,7 @@ WORDS = 300
 
 
 def problem(head: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
-    """Why a notebook of format 4 is not valid, in one line; empty if it is.
+    """The reason why a notebook of format 4 is not valid, in one line; empty if it is.
 
     nbformat imports jsonschema, which in an environment with a Jupyter server takes two seconds. Its schemas are files,
     and fastjsonschema, which nbformat depends on, checks them as fast. Only to say what is wrong nbformat is asked.

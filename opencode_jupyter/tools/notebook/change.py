@@ -21,7 +21,7 @@ AROUND = 3
 
 @dataclass(frozen=True, slots=True)
 class CellEdit:
-    """What the arguments ask for."""
+    """The requested edit of a cell, as the arguments have it."""
 
     operation: Operation
     cell: str | int | None = None
@@ -143,7 +143,7 @@ def _move(cells: Sequence[Cell], before: Cell, edit: CellEdit) -> CellChange:
 
 
 def _place(index: int | None, last: int, default: int | None) -> int:
-    """Where a cell goes; below 0 counts from the end."""
+    """The index that a cell gets; below 0 counts from the end."""
     if index is None:
         assert default is not None
         return default

@@ -41,7 +41,7 @@ class OpenDocument(NamedTuple):
 
 
 class OpenContent(NamedTuple):
-    """What an open document holds.
+    """The content of an open document.
 
     Attributes:
         head: the notebook without its cells.
@@ -58,10 +58,10 @@ class OpenNotebooks(Protocol):
     """A front end that can be asked."""
 
     async def find(self, path: Path, *, quick: bool = False) -> list[OpenDocument]:
-        """Where the notebook `path` is open; `quick`: do not wait if no page was ever heard."""
+        """The open documents of the notebook `path`; `quick`: do not wait if no page has ever reported."""
 
     async def read(self, document: OpenDocument, first: int = 0, count: int = 0) -> OpenContent:
-        """What an open document holds; outputs of `count` cells from `first` on.
+        """The content of an open document, with the outputs of `count` cells from `first` on.
 
         Raises:
             ToolError: it was closed meanwhile, or its page does not answer.
@@ -75,7 +75,7 @@ class OpenNotebooks(Protocol):
         """
 
     def runs(self, path: Path) -> bool:
-        """Whether `path` is the notebook that this kernel runs, open in an editor that can't be asked perhaps."""
+        """Return whether `path` is the notebook that this kernel runs; its editor perhaps can't be asked."""
 
 
 class Notebooks:
@@ -91,7 +91,7 @@ class Notebooks:
         self._seen: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
 
     async def find(self, path: Path, *, quick: bool = False) -> list[OpenDocument]:
-        """Where the notebook `path` is open."""
+        """The open documents of the notebook `path`."""
         return [] if self.front_end is None else await self.front_end.find(path, quick=quick)
 
     def note_cells(self, session_id: str, path: Path, cells: Sequence[Cell]) -> None:
@@ -109,7 +109,7 @@ class Notebooks:
         ]
 
     def forget(self, session_id: str, path: Path) -> None:
-        """What the session saw last is the file."""
+        """Forget the open document: the session has read the file since."""
         self._seen.pop((session_id, os.path.realpath(path)), None)
 
     def has_seen(self, session_id: str, path: Path) -> bool:

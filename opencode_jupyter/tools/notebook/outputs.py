@@ -28,7 +28,7 @@ HTML_CHARS = 200_000
 """Of an output that is only HTML, read for its text."""
 RASTER = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/markdown", "text/latex", "text/plain")
-"""What of a rich output is shown, the first that there is; HTML after them."""
+"""Types of a rich output in order of preference; HTML after them."""
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 
@@ -198,7 +198,7 @@ class _Html(HTMLParser):
 
 
 def text_of_html(html: str) -> str:
-    """What a reader of `html` sees, without its markup."""
+    """The text of `html` without its markup."""
     parser = _Html()
     parser.feed(html)
     parser.close()

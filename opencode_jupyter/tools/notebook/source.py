@@ -15,7 +15,7 @@ from typing import Any
 from ...core.errors import ToolError
 
 UNIT = " "
-"""What nbformat and JupyterLab indent by."""
+"""The indentation of nbformat and JupyterLab."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 _NOT_ASCII = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
@@ -27,7 +27,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a file writes its JSON.
+    """The layout of a file's JSON.
 
     Attributes:
         unit: indentation of one level; None where all stands on one line.
@@ -200,7 +200,7 @@ class NotebookSource:
 
     @cached_property
     def style(self) -> Style:
-        """How this file writes its JSON."""
+        """The layout of this file's JSON."""
         text = self.text
         start = _skip(text, 0)
         inside = text[start + 1 : _skip(text, start + 1)]
@@ -216,7 +216,7 @@ class NotebookSource:
         return Style(unit, "\r\n" if "\r\n" in inside else "\n", colon, comma, escaped)
 
     def _indentation(self, position: int) -> str | None:
-        """What stands before `position` on its line, if that is blank; None if something else is there."""
+        """The indentation before `position`; None if something else stands before it on its line."""
         end_of_line = self.text.rfind("\n", 0, position)
         line = self.text[end_of_line + 1 : position]
         return line if end_of_line >= 0 and not line.strip() else None

@@ -37,10 +37,10 @@ _SPAN = 100
 """Columns or rows that a cell may span."""
 _TABLE = frozenset("table caption tr td th thead tbody tfoot col colgroup".split())
 _NOT_IN_CELLS = frozenset("pre table ul ol dl h1 h2 h3 h4 h5 h6 blockquote hr".split())
-"""What makes the table around it a layout: a cell is one line."""
+"""Elements that make the table around them a layout, since a Markdown cell is one line."""
 _SPACE = re.compile(r"[ \t\r\n]+")
 ESCAPE = "\ufdd0"
-"""What stands for a backslash in the HTML, which the library would escape; no page holds it, as it is no character."""
+"""Stands for a backslash, which the library would escape; it is no character, so no page has it."""
 _ANYWHERE = re.compile(r"[*`\[\]_]")
 _FIRST = re.compile(r"-|\+ |=+|#{1,6} |~~~|>")
 _NUMBERED = re.compile(r"\A([0-9]+)\. ")
@@ -148,7 +148,7 @@ def _escape_markdown(text: str, begins: bool) -> str:
 
 
 def _is_unsafe(url: str) -> bool:
-    """Whether a URL is a script or data: browsers ignore controls before it and line ends in it."""
+    """Return whether a URL is a script or data: browsers ignore controls before it and line ends in it."""
     return _IGNORED_IN_URLS.sub("", url[:200].lstrip(_CONTROLS)).lstrip(_CONTROLS).lower().startswith(_UNSAFE)
 
 
@@ -220,7 +220,7 @@ def events(html: str) -> Iterator[Event]:
 
 
 def _declaration(html: str, start: int) -> int:
-    """Where a comment or declaration ends; 0 if it does not."""
+    """The end of a comment or declaration; 0 if it has none."""
     if not html.startswith("<!--", start):
         return html.find(">", start + 2) + 1
     for short in ("<!-->", "<!--->"):

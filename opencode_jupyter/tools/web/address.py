@@ -102,7 +102,7 @@ def embedded_ipv4(address: Address) -> tuple[IPv4Address, str] | None:
 
 
 def not_public(address: Address) -> str | None:
-    """Why an address is none of the public Internet ("a loopback address"); None if it is public."""
+    """The reason why an address is not public ("a loopback address"); None if it is."""
     if address in METADATA:
         return "a cloud metadata address"
     carried = embedded_ipv4(address)

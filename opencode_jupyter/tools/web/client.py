@@ -38,7 +38,7 @@ class UnreachableError(ToolError):
 
 
 class WebResponse:
-    """What a server answered: status and headers at once, the body as it comes.
+    """A response: status and headers at once, the body as it comes.
 
     Attributes:
         status: HTTP status code.
@@ -245,7 +245,7 @@ PIECE = 256 << 10
 MEMBERS = 10_000
 """Parts that a gzip body may be put together from; empty ones cost time and make nothing."""
 ACCEPTED = "gzip, deflate"
-"""What requests say in Accept-Encoding."""
+"""The Accept-Encoding of requests."""
 
 
 class Decoder:

@@ -1,4 +1,4 @@
-"""What a body is: an attachment, HTML, or other text. The header says so, and a look at the first bytes."""
+"""Kind and encoding of a body: an attachment, HTML or other text, by its header and its first bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "app
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a body is.
+    """The kind of a body.
 
     Attributes:
         attachment: the MIME type to attach it as, or None if it is text.

@@ -106,7 +106,7 @@ async def _result(answer: WebResponse, what: str, key: str) -> str | None:
 
 
 async def _messages(answer: WebResponse, *, streamed: bool) -> AsyncIterator[str]:
-    """What the body says: the data of each server-sent event, or the body itself."""
+    """The messages of a body: the data of each server-sent event, or the body itself."""
     if streamed:
         async for data in events(_bounded(answer)):
             yield data.decode("utf-8", "replace")

@@ -29,7 +29,7 @@ Progress = Callable[[int, int | None], None]
 
 
 class Guard(Protocol):
-    """Who decides where a fetch may go."""
+    """Decides which addresses a fetch may reach."""
 
     def check(self, target: Target, address: Address) -> None:
         """Raise `ToolError` if the address must not be reached."""
@@ -124,7 +124,7 @@ async def _hop(
 
 
 async def _addresses(target: Target, guard: Guard) -> list[Address]:
-    """Where the host is, every address of it checked."""
+    """The host's addresses, each checked."""
     try:
         addresses = await look_up(target)
     except UnreachableError:

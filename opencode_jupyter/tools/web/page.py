@@ -35,7 +35,7 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "WINDIR")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What became of a page.
+    """A converted page.
 
     Attributes:
         text: its Markdown or text.

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes.
+    """The destination of a request.
 
     Attributes:
         given: the URL as it was written.
@@ -59,7 +59,7 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
     def redirected(self, location: str) -> Target:
-        """Where a ``Location`` header leads from here.
+        """The destination of a redirect from here.
 
         Raises:
             ToolError: nowhere a web page is.
