@@ -33,9 +33,9 @@ class Case:
     Attributes:
         input: the prompt; or a request as `Workspace.map` takes it (a dict with options, a tool call).
         expected: what the scorers compare with.
-        files: what is laid into the run's folder before: names to texts, bytes or paths of files; or the path of a
+        files: what is put into the run's folder before: names to texts, bytes or paths of files; or the path of a
             folder, whose content is copied.
-        setup: done in the folder then: a command, or a function of the workspace (plain or async).
+        setup: run in the folder then: a command, or a function of the workspace (plain or async).
         tags: words to group cases by.
         id: its name; its place among the cases if left out.
         metadata: whatever else scorers need.
@@ -56,15 +56,15 @@ class Case:
         fields = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
-    async def lay(self, workspace: ToolHost) -> None:
-        """Put its files into a workspace's folder, and do its setup.
+    async def prepare(self, workspace: ToolHost) -> None:
+        """Put its files into a workspace's folder and run its setup.
 
         Raises:
-            ToolError: a file can't be laid there, or the setup's command fails.
+            ToolError: a file can't be written there, or the setup's command fails.
         """
         if self.files is not None:
             try:
-                _lay(self.files, workspace.directory)
+                _write_files(self.files, workspace.directory)
             except (OSError, shutil.Error) as error:
                 raise ToolError(f"case {self.id}: its files cannot be copied into the folder: {error}") from error
         if isinstance(self.setup, str):
@@ -77,16 +77,16 @@ class Case:
                 await outcome
 
 
-def cases_of(cases_given: Iterable[Any]) -> list[Case]:
+def cases_of(cases: Iterable[Any]) -> list[Case]:
     """Cases from `Case` objects, dicts, other dataclasses with the same names, or bare prompts.
 
     Raises:
         TypeError: one is none of these, or has something a case does not have.
         ValueError: there is none, or two have the same id.
     """
-    if isinstance(cases_given, (str, bytes, Mapping)) or not isinstance(cases_given, Iterable):
+    if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         raise TypeError("evaluate() takes a list of cases: [{'input': ..., 'expected': ...}, ...]")
-    cases = [_case(case_given, index) for index, case_given in enumerate(cases_given)]
+    cases = [_case(case_source, index) for index, case_source in enumerate(cases)]
     if not cases:
         raise ValueError("there are no cases to evaluate")
     ids: set[str] = set()
@@ -131,7 +131,7 @@ def _inside(name: str) -> PurePosixPath:
     return path
 
 
-def _lay(files: Files, folder: Path) -> None:
+def _write_files(files: Files, folder: Path) -> None:
     if not isinstance(files, Mapping):
         shutil.copytree(Path(files).expanduser(), folder, symlinks=True, dirs_exist_ok=True)
         return

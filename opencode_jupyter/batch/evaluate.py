@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Bench:
-    """What is done around each run: the case's files before, the scores after. It can be sent to a worker.
+class EvaluationRuns:
+    """Prepares each run with its case's files and scores it afterwards. It can be sent to a worker.
 
     Attributes:
         cases: all of them.
@@ -38,21 +38,21 @@ class Bench:
     repeats: int
     models: list[str]
 
-    def at(self, index: int) -> tuple[Case, str, int]:
+    def case_of(self, index: int) -> tuple[Case, str, int]:
         """Case, model and repeat of a job."""
         of_case, repeat = divmod(index, self.repeats)
         case, model = divmod(of_case, len(self.models))
         return self.cases[case], self.models[model], repeat
 
     async def before(self, workspace: ToolHost, job: BatchJob) -> None:
-        """Lay the case's files."""
-        await self.at(job.index)[0].lay(workspace)
+        """Prepare the case's folder."""
+        await self.case_of(job.index)[0].prepare(workspace)
 
     async def after(self, workspace: ToolHost, job: BatchJob, outcome: Outcome) -> None:
         """Score the answer; a scorer's own error is the row's."""
         if outcome.error is not None:
             return
-        case = self.at(job.index)[0]
+        case = self.case_of(job.index)[0]
         answer = outcome if outcome.answer is None else outcome.answer
         scores: dict[str, Score] = {}
         for name, scorer in self.scorers.items():
@@ -82,7 +82,7 @@ async def evaluate(workspace: ToolHost, cases: Iterable[Any], scorers: Any, **op
     """
     chosen = EvaluateOptions(**options)
     labelled = _labelled([chosen.model] if chosen.models is None else chosen.models)
-    bench = Bench(cases_of(cases), scorers_of(scorers), chosen.n, list(labelled))
+    bench = EvaluationRuns(cases_of(cases), scorers_of(scorers), chosen.n, list(labelled))
     defaults = chosen.prompt_options()
     requests = [
         _request(case, labelled[label]) for case in bench.cases for label in bench.models for _ in range(chosen.n)
@@ -130,14 +130,14 @@ def _request(case: Case, model: Any) -> Any:
     return {**request, "model": model}
 
 
-def _key(bench: Bench, index: int, options: Mapping[str, Any], isolate: Any) -> str:
-    case, model, repeat = bench.at(index)
+def _key(bench: EvaluationRuns, index: int, options: Mapping[str, Any], isolate: Any) -> str:
+    case, model, repeat = bench.case_of(index)
     fields = [case.digest, model, repeat, options, isolate, sorted(bench.scorers)]
     return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:24]
 
 
-def _row(bench: Bench, outcome: Outcome, key: str) -> dict[str, Any]:
-    case, model, repeat = bench.at(outcome.index)
+def _row(bench: EvaluationRuns, outcome: Outcome, key: str) -> dict[str, Any]:
+    case, model, repeat = bench.case_of(outcome.index)
     scores: dict[str, Score] = outcome.extra.get("scores") or {}
     error = outcome.extra.get("scorer") if outcome.error is None else error_text(outcome.error)
     values = [result.value for result in scores.values()]

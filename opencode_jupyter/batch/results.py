@@ -206,15 +206,15 @@ WIDTH = 24
 
 @dataclass(slots=True)
 class Progress:
-    """How far it is.
+    """The progress of a batch.
 
     Attributes:
         total: runs altogether.
-        done: those that are over, failed ones too.
+        done: those that have ended, failed ones too.
         failed: those that failed.
         cost: US dollars so far; None if no price is known.
-        seconds: since the begin.
-        outcome: the one that has just ended; None at the begin.
+        seconds: since the start.
+        outcome: the one that has just ended; None at the start.
     """
 
     total: int
@@ -235,33 +235,33 @@ OnProgress = Callable[[Progress], Any]
 
 
 class Tracker:
-    """Counts outcomes and tells of them.
+    """Counts outcomes and reports them.
 
     Args:
         total: how many there will be.
-        on_progress: told at the begin and of each outcome; None: a line in the notebook, nothing anywhere else.
+        on_progress: called at the start and after each outcome; None: a line in the notebook, nothing anywhere else.
     """
 
     def __init__(self, total: int, on_progress: OnProgress | None) -> None:
         self._progress = Progress(total)
         self._began = time.monotonic()
-        self._tell = on_progress or _line()
+        self._report = on_progress or _line()
 
     def begin(self) -> None:
-        """Tell that it begins."""
-        if self._tell is not None:
-            self._tell(self._progress)
+        """Report the start."""
+        if self._report is not None:
+            self._report(self._progress)
 
     def ended(self, outcome: Outcome) -> None:
-        """One more is over."""
+        """Count and report an outcome."""
         progress = self._progress
         progress.done += 1
         progress.failed += outcome.error is not None
         if outcome.cost is not None:
             progress.cost = (progress.cost or 0.0) + outcome.cost
         progress.outcome, progress.seconds = outcome, time.monotonic() - self._began
-        if self._tell is not None:
-            self._tell(progress)
+        if self._report is not None:
+            self._report(progress)
 
 
 def _line() -> OnProgress | None:

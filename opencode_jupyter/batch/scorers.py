@@ -39,9 +39,9 @@ class Score:
 
     Attributes:
         value: usually from 0 to 1.
-        why: a word about it.
+        why: a short explanation.
         passed: whether that is good enough; None: from `PASS` on.
-        cost: US dollars that finding it out took.
+        cost: US dollars that scoring took.
     """
 
     value: float
@@ -128,7 +128,7 @@ GRADE: dict[str, Any] = {
 """The form of a model's grade."""
 FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 SHOWN = 300
-"""Characters of a value in a score's words."""
+"""Characters of a value in a score's explanation."""
 
 
 def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:

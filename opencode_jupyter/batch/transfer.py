@@ -24,7 +24,7 @@ EXTRA = "opencode_jupyter"
 
 
 class RemoteError(ToolError):
-    """What ended a run on a worker, where the error itself can't be sent.
+    """The error of a run on a worker, where the error itself can't be sent.
 
     Attributes:
         kind: the error's class, by its name.
@@ -55,7 +55,7 @@ class RunResult:
 
 
 def pack(workspace: ToolHost, attempt: str, outcome: Outcome) -> RunResult:
-    """What is sent of an outcome; the workspace forgets its sessions."""
+    """An outcome in plain data."""
     result = RunResult(attempt, outcome)
     result.error, outcome.error = None if outcome.error is None else pack_error(outcome.error), None
     answer, outcome.answer = outcome.answer, None
@@ -96,7 +96,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The same of what JSON knows: a tool's metadata may hold anything."""
+    """A value in JSON's types: a tool's metadata may hold anything."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -149,7 +149,7 @@ def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     outcome = result.outcome
     outcome.request = job_request
     outcome.error = None if result.error is None else unpack_error(result.error)
-    stored = [_keep(workspace, packed) for packed in result.sessions]
+    stored = [_store_session(workspace, packed) for packed in result.sessions]
     session = next((candidate for candidate in stored if candidate.id == outcome.session), None)
     if result.answer is not None and session is not None:
         fields = dict(result.answer)
@@ -159,8 +159,8 @@ def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     return outcome
 
 
-def _keep(workspace: ToolHost, packed: Mapping[str, Any]) -> AgentSession:
-    """Take a session into the workspace, with its messages and parts."""
+def _store_session(workspace: ToolHost, packed: Mapping[str, Any]) -> AgentSession:
+    """Add a session to the workspace, with its messages and parts."""
     session, store = AgentSession.from_wire(packed["info"]), workspace.store
     direct = packed.get("direct")
     if direct is not None:

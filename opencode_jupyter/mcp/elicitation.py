@@ -200,8 +200,12 @@ class FormField:
         """The value, if its size is between two limits of the schema."""
         limits = [self.schema.get(lowest), self.schema.get(highest)]
         low, high = (limit if isinstance(limit, int | float) else None for limit in limits)
-        if not math.isfinite(size) or (low is not None and size < low) or (high is not None and size > high):
-            raise ValueError(f"{size}{unit} is not between {low} and {high}.")
+        if not math.isfinite(size):
+            raise ValueError(f"{size} is not a finite number.")
+        if low is not None and size < low:
+            raise ValueError(f"{size}{unit} is too little; it should be at least {low}.")
+        if high is not None and size > high:
+            raise ValueError(f"{size}{unit} is too much; it should be at most {high}.")
         return value
 
 

@@ -148,14 +148,14 @@ async def test_files_and_setup_are_laid(tmp_path: Path) -> None:
     folder.mkdir()
     (kept / "deep" / "x.txt").write_text("x")
     case = Case("q", files={"a/b.txt": "b", "c.bin": b"\xff", "tree": kept}, setup="cat a/b.txt > copied.txt", id="one")
-    await case.lay(at(folder))
+    await case.prepare(at(folder))
     assert (folder / "copied.txt").read_text() == "b"
     assert (folder / "c.bin").read_bytes() == b"\xff"
     assert (folder / "tree" / "deep" / "x.txt").read_text() == "x"
     with pytest.raises(ToolError, match="case one: its setup ended with 4: no luck"):
-        await Case("q", setup="echo no luck; exit 4", id="one").lay(at(folder))
+        await Case("q", setup="echo no luck; exit 4", id="one").prepare(at(folder))
     with pytest.raises(ToolError, match="cannot be copied"):
-        await Case("q", files=tmp_path / "none").lay(at(folder))
+        await Case("q", files=tmp_path / "none").prepare(at(folder))
 
 
 def test_a_case_that_changes_is_another(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_answers_become_values(name: str, answer: list[str], value: Any) -> None
         ("name", [], "An answer is needed"),
         ("name", ["A"], "1 characters"),
         ("age", ["old"], "not a whole number"),
-        ("age", ["151"], "not between 0 and 150"),
-        ("ratio", ["nan"], "not between"),
+        ("age", ["151"], "at most 150"),
+        ("ratio", ["nan"], "not a finite number"),
     ],
 )
 def test_answers_that_do_not_fit_say_why(name: str, answer: list[str], said: str) -> None:
