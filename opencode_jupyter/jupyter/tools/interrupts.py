@@ -11,6 +11,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextlib
+import inspect
 import signal
 import sys
 import threading
@@ -138,23 +139,23 @@ class Interrupts:
         stopping = self.stops > self._delivered
         if number == signal.SIGINT and not (stopping and STOP_SIGNAL == signal.SIGINT):
             self._handle_person(number, frame)
-        elif not self._runs():
+        elif not self._runs(frame):
             return
         elif stopping:
             self._handle_stop(number, frame)
         else:
-            self._do_pulse()
+            self._do_pulse(frame)
 
     def _handle_person(self, number: int, frame: FrameType | None) -> None:
         again, outer = self.by_person, self._before.get(number)
         if self.awaiting and callable(outer):
             outer(number, frame)  # the cell that awaits on this thread's loop has to know, whichever task runs now
-        if self.awaiting and not self._runs():
+        if self.awaiting and not self._runs(frame):
             return
         self.by_person = True
         if self._pulsing:
             self._missed = True
-        elif self._runs():
+        elif self._runs(frame):
             self._raise(frame, twice=again)
 
     def _handle_stop(self, number: int, frame: FrameType | None) -> None:
@@ -166,9 +167,9 @@ class Interrupts:
         else:
             self._raise(frame, twice=self.stops >= DOUBLE_FROM)
 
-    def _runs(self) -> bool:
-        """Whether the code runs at this moment."""
-        return self._guarding or (self.awaiting and self._is_task())
+    def _runs(self, frame: FrameType | None) -> bool:
+        """Whether the code runs at this moment, in `frame`: not what asyncio does between two steps of a task."""
+        return self._guarding or (self.awaiting and self._is_task() and _in_coroutine(frame))
 
     def _raise(self, frame: FrameType | None, *, twice: bool = False) -> None:
         self._delivered = self.stops
@@ -194,7 +195,7 @@ class Interrupts:
             inner = inner.f_back
         sys.settrace(lambda at, event, argument: None)
 
-    def _do_pulse(self) -> None:
+    def _do_pulse(self, frame: FrameType | None) -> None:
         if self._pulse is None or self._pulsing:
             return
         self._pulsing = True
@@ -204,7 +205,7 @@ class Interrupts:
         finally:
             self._pulsing = False
         missed, self._missed = self._missed, False
-        if missed and self._runs():
+        if missed and self._runs(frame):
             self._raise(None)
 
     def _yield(self, number: int, frame: FrameType | None) -> None:
@@ -215,9 +216,18 @@ class Interrupts:
         handles no signals (``sum(range(10**12))``).
         """
         if time.monotonic() - self.other_threads_at > STARVED:
-            if self._runs():
-                self._do_pulse()
+            if self._runs(frame):
+                self._do_pulse(frame)
             time.sleep(YIELD)
+
+
+def _in_coroutine(frame: FrameType | None) -> bool:
+    """Whether a coroutine runs, called by the event loop. An exception elsewhere would lose the task for the loop."""
+    while frame is not None and frame.f_globals.get("__name__") != "asyncio.events":
+        if frame.f_code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def interrupt_cell() -> None:
