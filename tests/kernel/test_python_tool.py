@@ -422,7 +422,7 @@ def test_code_that_waits_for_a_call_is_ended(shared_kernel: Kernel, how: str, be
     call = "get_ipython().run_line_magic('tool', 'bash sleep 600')"
     running: Execution = shared_kernel.submit(f"%%tool python{options}\n{before}{call}\nafter = 1")
     if how != "timeout":
-        shared_kernel.pump(lambda: len(shared_kernel.comms) >= 4, 5, "two live cards")
+        shared_kernel.pump(lambda: len(acts.displayed(shared_kernel)) >= 2, 5, "two live cards")
         shared_kernel.interrupt() if how == "interrupt" else acts.click(
             shared_kernel,
             next(p for p in acts.displayed(shared_kernel) if "after" in p["state"]["input"].get("code", "")),
