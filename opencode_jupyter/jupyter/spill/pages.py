@@ -27,7 +27,6 @@ SCAN_SECONDS = 0.15
 NUMBER_SECONDS = 0.03
 """How long a request for a place may count lines, so that its rows have numbers."""
 
-Answer = Callable[[FileIO, os.stat_result, "LineIndex"], dict[str, Any]]
 STEP = 256 * 1024
 """Bytes between two places whose line number is remembered: 40,000 numbers for 10 GB."""
 AT_ONCE = 8
@@ -61,11 +60,11 @@ class SpillPages:
     def page(
         self, path: Any, line: Any = None, count: Any = 400, *, at: Any = None, near: Any = None, before: Any = None
     ) -> dict[str, Any]:
-        """Rows of a spilled output, for a viewer. Never raises. Where to begin is said in one of four ways.
+        """Rows of a spilled output, for a viewer. Never raises. There are four ways to state where they begin.
 
         Args:
             path: The file.
-            line: The first line wanted, from 1. Past the end: the last rows.
+            line: The first line, from 1. Past the end: the last rows.
             count: How many rows; at most `PAGE_ROWS`.
             at: The byte where a row begins.
             near: A byte somewhere in the file; the row that it is in comes first.
@@ -75,28 +74,23 @@ class SpillPages:
             ``lines`` (texts with their escapes), ``offsets`` (the byte where each begins), ``end`` (where the last one
             ends), ``inside`` (indexes of rows that go on with the line of the row before), ``first`` (the number of
             the first row's line; None while nobody has counted so far), ``style`` (escapes that set the colours which
-            are on where the page begins), ``more`` (whether rows follow), and what `extent` says.
+            are on where the page begins), ``more`` (whether rows follow), and what `extent` returns.
             Or ``scanned`` (bytes looked through) and ``bytes``: the line is not found yet, ask again.
             Or ``error``, in words for a person.
         """
         most = min(PAGE_ROWS, max(1, count)) if isinstance(count, int) else 400
 
-        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            size = status.st_size
-            if _number(line) and line >= 1:
-                deadline = time.monotonic() + SCAN_SECONDS
-                if not index.count(file, deadline, newlines=line - 1):
-                    return {"scanned": index.counted, "bytes": size}
-                total = _total(file, index)
-                if total is None or line <= total:
-                    return self._forward(file, status, index, index.offset_after(file, line - 1), False, most)
-            elif _number(at) and 0 <= at <= size:
-                return self._forward(file, status, index, at, inside_line(file, at), most)
-            elif _number(near):
-                start, inside = row_start(file, max(0, min(near, size - 1)))
-                return self._forward(file, status, index, start, inside, most)
-            end = before if _number(before) and 0 <= before <= size else size
-            return self._backward(file, status, index, end, most)
+        def answer(output: _OpenOutput) -> dict[str, Any]:
+            if _is_number(line) and line >= 1:
+                if not output.count(SCAN_SECONDS, newlines=line - 1):
+                    return {"scanned": output.index.counted, "bytes": output.size}
+                if output.total is None or line <= output.total:
+                    return output.forward(output.index.offset_after(output.file, line - 1), False, most)
+            elif _is_number(at) and 0 <= at <= output.size:
+                return output.forward(at, inside_line(output.file, at), most)
+            elif _is_number(near):
+                return output.forward(*row_start(output.file, max(0, min(near, output.size - 1))), most)
+            return output.backward(before if _is_number(before) and 0 <= before <= output.size else output.size, most)
 
         return self._answer(path, answer)
 
@@ -105,7 +99,7 @@ class SpillPages:
 
         Args:
             path: The file.
-            at: A byte whose line's number is wanted.
+            at: A byte whose line's number is requested.
 
         Returns:
             ``bytes``, ``counted`` (bytes whose lines are counted), ``newlines`` (in them), ``total`` (lines of the
@@ -114,10 +108,9 @@ class SpillPages:
             Or ``error``.
         """
 
-        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            index.count(file, time.monotonic() + SCAN_SECONDS)
-            number = index.lines_before(file, at) if _number(at) and at >= 0 else None
-            return {**_extent(file, status, index), "number": None if number is None else number + 1}
+        def answer(output: _OpenOutput) -> dict[str, Any]:
+            output.count(SCAN_SECONDS)
+            return {**output.extent(), "number": output.line_at(at) if _is_number(at) and at >= 0 else None}
 
         return self._answer(path, answer)
 
@@ -127,83 +120,103 @@ class SpillPages:
         Returns:
             ``data`` (base64), ``end`` (where the next part begins) and ``bytes`` (of the file). Or ``error``.
         """
-        start = offset if _number(offset) and offset >= 0 else 0
-        most = min(PART_BYTES, max(1, count)) if _number(count) else PART_BYTES
+        start = offset if _is_number(offset) and offset >= 0 else 0
+        most = min(PART_BYTES, max(1, count)) if _is_number(count) else PART_BYTES
 
-        def answer(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
-            at = min(start, status.st_size)
-            data = read_at(file, at, most)
-            return {"data": base64.b64encode(data).decode(), "end": at + len(data), "bytes": status.st_size}
+        def answer(output: _OpenOutput) -> dict[str, Any]:
+            at = min(start, output.size)
+            data = read_at(output.file, at, most)
+            return {"data": base64.b64encode(data).decode(), "end": at + len(data), "bytes": output.size}
 
         return self._answer(path, answer)
 
-    def _answer(self, path: Any, answer: Answer) -> dict[str, Any]:
+    def _answer(self, path: Any, answer: Callable[[_OpenOutput], dict[str, Any]]) -> dict[str, Any]:
         try:
             with self._folder.open(str(path)) as file:
                 status = os.fstat(file.fileno())
                 try:
-                    return answer(file, status, self._indexes.of(status))
+                    return answer(_OpenOutput(file, status, self._indexes.of(status)))
                 except ChangedError:
                     self._indexes.forget(status)
-                    return answer(file, status, self._indexes.of(status))
+                    return answer(_OpenOutput(file, status, self._indexes.of(status)))
         except ChangedError:
             return {"error": "The file changes while it is read; try again."}
         except (OSError, ValueError) as error:
             return trouble(error)
 
-    def _forward(
-        self, file: FileIO, status: os.stat_result, index: LineIndex, start: int, inside: bool, count: int
-    ) -> dict[str, Any]:
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+class _OpenOutput:
+    """A file while one request is answered.
+
+    Args:
+        file: the file.
+        status: its status when it was opened.
+        index: what is known of its lines.
+    """
+
+    def __init__(self, file: FileIO, status: os.stat_result, index: LineIndex) -> None:
+        self.file = file
+        self.index = index
+        self.size = status.st_size
+        self._id = (status.st_dev, status.st_ino)
+
+    def count(self, seconds: float, *, until: int | None = None, newlines: int | None = None) -> bool:
+        """Count lines for a while; see `LineIndex.count`."""
+        return self.index.count(self.file, time.monotonic() + seconds, until, newlines)
+
+    @property
+    def total(self) -> int | None:
+        """The number of lines; None while nobody has counted to the end."""
+        return self.index.newlines + inside_line(self.file, self.index.counted) if self.index.ended else None
+
+    def line_at(self, offset: int) -> int | None:
+        """The number of the line at a byte; None while it is not known."""
+        before = self.index.lines_before(self.file, offset)
+        return None if before is None else before + 1
+
+    def extent(self) -> dict[str, Any]:
+        """The size and the number of lines, as far as they are known."""
+        return {
+            "bytes": self.size,
+            "counted": self.index.counted,
+            "newlines": self.index.newlines,
+            "total": self.total,
+            "writing": is_being_written(self._id),
+            "file": f"{self._id[0]}:{self._id[1]}",
+        }
+
+    def forward(self, start: int, inside: bool, most: int) -> dict[str, Any]:
+        """The rows from `start` on, where a row begins; `inside` a line that began before."""
         room = PAGE_BYTES + LONGEST
-        data = read_at(file, start, room)
-        rows = rows_of(data, start, inside, last=len(data) < room, most=count)
+        data = read_at(self.file, start, room)
+        rows = rows_of(data, start, inside, last=len(data) < room, most=most)
         while len(rows) > 1 and rows[-1].end - start > PAGE_BYTES:
             rows.pop()
-        return self._reply(file, status, index, rows, start)
+        return self._page(rows, start)
 
-    def _backward(self, file: FileIO, status: os.stat_result, index: LineIndex, end: int, count: int) -> dict[str, Any]:
-        start, inside = row_start(file, max(0, end - PAGE_BYTES)) if end > PAGE_BYTES else (0, False)
-        rows = last_rows(read_at(file, start, end - start), start, inside, count)
-        return self._reply(file, status, index, rows, end)
+    def backward(self, end: int, most: int) -> dict[str, Any]:
+        """The rows before `end`."""
+        start, inside = row_start(self.file, max(0, end - PAGE_BYTES)) if end > PAGE_BYTES else (0, False)
+        return self._page(last_rows(read_at(self.file, start, end - start), start, inside, most), end)
 
-    def _reply(
-        self, file: FileIO, status: os.stat_result, index: LineIndex, rows: list[Row], default: int
-    ) -> dict[str, Any]:
+    def _page(self, rows: list[Row], default: int) -> dict[str, Any]:
         start = rows[0].offset if rows else default
         end = rows[-1].end if rows else default
-        index.count(file, time.monotonic() + NUMBER_SECONDS, until=end + 1)
-        number = index.lines_before(file, start)
+        self.count(NUMBER_SECONDS, until=end + 1)
         return {
-            "first": None if number is None else number + 1,
+            "first": self.line_at(start),
             "lines": [row.data.decode("utf-8", "replace").removesuffix("\r") for row in rows],
             "offsets": [row.offset for row in rows],
             "inside": [at for at, row in enumerate(rows) if row.inside],
             "end": end,
-            "more": end < status.st_size,
-            "style": style_at(file, start),
-            **_extent(file, status, index),
+            "more": end < self.size,
+            "style": style_at(self.file, start),
+            **self.extent(),
         }
-
-
-def _number(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _total(file: FileIO, index: LineIndex) -> int | None:
-    if not index.ended:
-        return None
-    return index.newlines + inside_line(file, index.counted)
-
-
-def _extent(file: FileIO, status: os.stat_result, index: LineIndex) -> dict[str, Any]:
-    return {
-        "bytes": status.st_size,
-        "counted": index.counted,
-        "newlines": index.newlines,
-        "total": _total(file, index),
-        "writing": is_being_written((status.st_dev, status.st_ino)),
-        "file": f"{status.st_dev}:{status.st_ino}",
-    }
 
 
 class ChangedError(Exception):
@@ -247,19 +260,17 @@ class LineIndex:
         Returns:
             Whether what was wanted is reached, or the file's end.
         """
-        while not self.ended:
-            if until is not None and self.counted >= until:
-                return True
-            if newlines is not None and self.newlines >= newlines:
-                return True
-            self._count_more(file)
-            if time.monotonic() > deadline:
-                break
-        return (
+        started = False
+        while not (
             self.ended
             or (until is not None and self.counted >= until)
             or (newlines is not None and self.newlines >= newlines)
-        )
+        ):
+            if started and time.monotonic() > deadline:
+                return False
+            started = True
+            self._count_more(file)
+        return True
 
     def _count_more(self, file: FileIO) -> None:
         start = self.counted
