@@ -1,1 +1,1 @@
-"""The notebook face: engine, waiting cells, approvals, cards and magics."""
+"""The notebook interface: engine, waiting cells, approvals, cards and magics."""

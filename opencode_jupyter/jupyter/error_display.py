@@ -1,4 +1,4 @@
-"""How a magic shows an error: ours as its sentence, a tool's own with the frames that its author needs, and no more.
+"""How a magic shows an error: ours as a sentence, a tool's own with the frames that its author needs.
 
 Between the cell and the tool lie some twenty frames of this package, anyio and asyncio, and an endless recursion has a
 thousand of its own: IPython takes seconds to draw them, and the line that matters is lost among them.
@@ -61,7 +61,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        if "_render_traceback_" not in vars(error):  # else it is known already what a card has shown of it
+        if "_render_traceback_" not in vars(error):  # else `for_cell` has set it, knowing what a card shows
             text = f"{type(error).__name__}: {full_text(error, for_person=True)}"
             if isinstance(error, ConfigError) and error.path:
                 text += f"\n{FIX}"

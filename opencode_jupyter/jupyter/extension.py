@@ -1,6 +1,6 @@
-"""Load and unload: everything ``%load_ext`` adds is listed here, and ``%unload_ext`` takes exactly that back.
+"""Load and unload: everything that ``%load_ext`` adds is listed here, and ``%unload_ext`` removes exactly that.
 
-``%reload_ext`` is an unload and a load in one breath, so the notebook (rules, approvals, running calls) outlives an
+``%reload_ext`` is an unload followed by a load, so the notebook (rules, approvals, running calls) outlives an
 unload by a moment; if no load follows, its engine ends.
 """
 
@@ -20,7 +20,7 @@ KEEP_SECONDS = 5.0
 
 
 def load(shell: Any) -> None:
-    """Put the magics, their completion and the routes for answers into a shell. Twice is harmless."""
+    """Add the magics, their completion and the routes for replies to a shell. Twice is harmless."""
     state = ensure_state(shell)
     if state.active:
         return
@@ -37,13 +37,13 @@ def load(shell: Any) -> None:
         install_display_hook(shell)
     defined_tools.on_tool_defined.append(state.on_define)
     if state.built is not None:
-        _ = state.notebook  # lays the routes again
+        _ = state.notebook  # installs the routes again
     else:
         state.warm_up()
 
 
 def unload(shell: Any) -> None:
-    """Take everything back."""
+    """Remove everything."""
     state = find_state(shell)
     if state is None or not state.active:
         return

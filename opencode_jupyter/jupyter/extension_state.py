@@ -99,7 +99,7 @@ class ExtensionState:
         from ..core.config.config import UNTRUSTED
 
         config = self.notebook.workspace.config
-        # where somebody is there, the first call's card tells of an untrusted project, and `%permissions`
+        # where a person is present, the first call's card shows an untrusted project, and so does `%permissions`
         attended = self.notebook.is_attended()
         problems = [str(problem) for problem in config.warnings if not (attended and problem.key == UNTRUSTED)]
         changed = config.changed()
@@ -113,7 +113,7 @@ class ExtensionState:
         self._reported = set(problems)
 
     def on_define(self, tool: Tool) -> None:
-        """Take a tool that a cell made with ``@tool``; a library's are registered by whoever wants them."""
+        """Register a tool that a cell made with ``@tool``; those of a library are registered by their users."""
         if tool.source == "__main__":
             self.notebook.register(tool)
 
@@ -142,7 +142,7 @@ class ExtensionState:
         workspace = self.notebook.workspace
         for id in workspace.registry.names():
             yield partial(workspace.registry.get, id)
-        if workspace.config.get("model"):  # whoever names a model is going to ask it
+        if workspace.config.get("model"):  # a configured model is going to be used
             yield from (partial(import_module, name) for name in WARM_UP_AGENT)
 
     def disconnect(self) -> None:

@@ -1,6 +1,6 @@
-"""What a person can set for the notebook's own face: ``%config ToolMagics``, or ``c.ToolMagics`` in ipython_config.py.
+"""The settings of the notebook interface: ``%config ToolMagics``, or ``c.ToolMagics`` in ipython_config.py.
 
-(What tools may do is no matter of these: that is the configuration of the project, see `core.config`.)
+(What tools may do is set in the configuration of the project, see `core.config`.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Settings:
-    """The settings as they stand; read anew at each use."""
+    """The current settings; read at each use."""
 
     on_ask: str = "deny"
     cards: bool = True
@@ -120,7 +120,7 @@ class NotebookSettings(Configurable):
         self.apply()
 
     def apply(self) -> None:
-        """Let the notebook go by them."""
+        """Copy the values to the notebook's settings."""
         if self._settings is not None:
             for field in fields(Settings):
                 setattr(self._settings, field.name, getattr(self, field.name))

@@ -1,4 +1,4 @@
-"""A small table that a magic gives back: rows as data, aligned text in a terminal, HTML in a notebook."""
+"""A small table that a magic returns: rows as data, aligned text in a terminal, HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CELL_CHARS = 160
 TEXT_CHARS = 60
 """The same for the text form."""
 TEXT_WIDTH = 80
-"""Characters of a line of the text form where no terminal says how many it has."""
+"""Characters of a line of the text form where no terminal's width is known."""
 UNWRAPPED_CHARS = 32
 """A value of at most this length is not wrapped in the HTML form."""
 NARROW_COLUMN = 24
@@ -31,7 +31,7 @@ NARROW_COLUMN = 24
 MIN_COLUMN = 3
 """No column of the text form is made narrower to fit the line."""
 
-_RED = "#d6453a"  # can be told on white and on black; JupyterLab's sanitizer drops var()
+_RED = "#d6453a"  # readable on white and on black; JupyterLab's sanitizer drops var()
 _CHIP = "border-radius:3px;padding:0 5px;font-weight:600"
 _ACTION_STYLES = {
     "deny": f"background-color:#b42318;color:#ffffff;{_CHIP}",

@@ -130,7 +130,7 @@ class Broker:
         return len(cards)
 
     def pending(self) -> list[Ask]:
-        """The pending requests: those of the oldest call first, as their cards stand in the notebook."""
+        """The pending requests: those of the oldest call first, in the order of their cards in the notebook."""
         calls = self._workspace.calls
         parts = {ask.id: call.part.id for ask in self._asks.values() if (call := calls.get(ask.call_id)) is not None}
         return sorted(self._asks.values(), key=lambda ask: parts.get(ask.id, ""))
@@ -319,7 +319,7 @@ class Broker:
     def _always_in_project(self, ask: Ask, data: dict[str, Any], by: str) -> None:
         """Answer "always" for the session and write it to the project's configuration. On the engine's thread.
 
-        Only an answer that counted is written. The call goes on when this returns, so its card says what became of it.
+        Only a reply that counted is saved. The call goes on when this returns, so its card shows the outcome.
         """
         request, chosen = ask.request, data.get("patterns")
         if not isinstance(request, PermissionRequest) or not self._resolve_message(ask, data, by):

@@ -118,7 +118,7 @@ class CardHost:
             self.show_in_background(card)
 
     def add_late_card(self, call: Call) -> Card:
-        """Give a call that asks and has no card one that shows its requests, until it ends. On the engine's thread.
+        """Add a card for a call without one that requests approval, until it ends. On the engine's thread.
 
         `Workspace.call` goes through the notebook, so such a call has its card from the start. What is left are calls
         that code runs on a loop of its own (``workspace.start(...).run()``). No cell waits for them that could lend its
@@ -169,12 +169,12 @@ class CardHost:
         return self._accepts_input.get(card.key, False)
 
     def needs_whole_error(self, card: LiveDisplay) -> bool:
-        """Whether the cell's error has to say all: no card does, or nobody watches and the output is what is left."""
+        """Whether the cell's error needs the whole text: no card has it, or nobody watches."""
         return (card.quiet and not card.shown) or not self.is_attended(self._accepts_input.get(card.key))
 
 
 def _both(first: Callable[[ToolPart], None] | None, second: Callable[[ToolPart], None]) -> Callable[[ToolPart], None]:
-    """Report a change to both: whoever made the call may listen too."""
+    """Report a change to both: the caller may have a listener too."""
     if first is None:
         return second
     listener = first

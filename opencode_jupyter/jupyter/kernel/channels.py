@@ -1,7 +1,7 @@
-"""The ways an answer comes in when no card can be clicked: the prompt, and the policy when nobody is there.
+"""How a request is answered when no card can be clicked: the prompt, and the policy when nobody is present.
 
-(The card's own ways, widget message, tap, pump and control channel, all end in `Broker.on_message`; they are laid in
-`ipykernel_compat`.)
+(The routes of a card's clicks, widget message, tap, pump and control channel, all end in `Broker.on_message`; they are
+installed in `ipykernel_compat`.)
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _nothing(ask: Ask) -> str:
 
 
 class PolicyChannel:
-    """Decides when nobody is there (nbclient, papermill, a batch job): deny, unless told otherwise."""
+    """Decides when nobody is present (nbclient, papermill, a batch job): deny, unless configured otherwise."""
 
     name = "policy"
 
@@ -173,7 +173,7 @@ class PolicyChannel:
         return self.broker.refuse(ask.id, PermissionRejectedError(nobody(ask.request)), by="policy")
 
     def close(self, ask: Ask) -> None:
-        """Nothing to take back."""
+        """Nothing to close."""
 
 
 def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:

@@ -110,7 +110,7 @@ class Engine:
         return result
 
     def close(self) -> None:
-        """End both loops; work in progress is left where it stands."""
+        """End both loops; work in progress is abandoned."""
         self._main.close(cancel=False)
         if self._tools is not None:
             self._tools.close(cancel=False)

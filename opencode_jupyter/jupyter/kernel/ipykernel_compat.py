@@ -24,7 +24,7 @@ OnComm = Callable[[str, dict[str, Any], str], None]
 CONTROL_TYPE = "opencode_jupyter"
 """Message type of our own on the control channel; content: ``{"comm_id": ..., "data": {...}}``."""
 CONTROL_REPLY = "opencode_jupyter_reply"
-"""Type of the reply to a request of that type; content: what the request's handler gave."""
+"""Type of the reply to a request of that type; content: what the request's handler returned."""
 Requests = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
 """By the request's ``kind``: what answers it. Called on the control channel's thread; must be quick."""
 
@@ -87,7 +87,7 @@ def has_no_cell(kernel: Any) -> bool:
 
 
 def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
-    """See widget messages when they are read off the shell socket, before they queue behind the running cell.
+    """See widget messages when they are read from the shell socket, before they queue up after the running cell.
 
     In 7.x a thread of its own reads them, so a blocked cell is reached too. In 6.x the main thread's loop does, which
     runs while a cell awaits; a blocked cell needs `make_pump`.
@@ -142,7 +142,7 @@ def _tap_main_loop(kernel: Any, look: Callable[[Any], None]) -> Callable[[], Non
 
 
 def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callable[[], None] | None:
-    """Take answers and requests on the control channel, which a busy kernel always hears (6.17 to 7.x)."""
+    """Receive replies and requests on the control channel, which a busy kernel always reads."""
     handlers = getattr(kernel, "control_handlers", None)
     if not isinstance(handlers, dict):
         return None

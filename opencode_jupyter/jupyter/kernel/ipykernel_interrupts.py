@@ -1,4 +1,4 @@
-"""How ipykernel (6.29 to 7.x) takes an interrupt, mended where a person would press Stop in vain or lose the kernel.
+"""How ipykernel (6.29 to 7.x) handles an interrupt, fixed where Stop would have no effect or end the kernel.
 
 Ipykernel lets SIGINT raise a `KeyboardInterrupt` wherever the main thread is: between the arrival of a request and
 the cell's first line, while a traceback is drawn, in a step of the event loop. There it costs the reply (the cell
@@ -6,7 +6,7 @@ waits for ever) or the whole kernel. So while a cell is run the signal has one h
 is: it interrupts the cell's code, cancels a cell that awaits, and otherwise waits until it can do one of the two.
 
 Like `ipykernel_compat`, each function looks whether the release has what it needs, does nothing when it has not, and
-gives back the function that undoes it.
+returns the function that undoes it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class _Hooks:
         self._begin()
 
     def undo(self) -> None:
-        """Give ipykernel its own back."""
+        """Restore ipykernel's own."""
         with contextlib.suppress(ValueError):
             self._events.unregister("pre_run_cell", self._before_cell)
         for name, patch in self._patches.items():
@@ -175,7 +175,7 @@ class _Hooks:
 
 
 def install_interrupts(shell: Any, kernel: Any) -> Callable[[], None] | None:
-    """Have one handler of SIGINT for as long as an execute request is dealt with, and a reply to each."""
+    """Have one handler of SIGINT while an execute request is handled, and a reply to each."""
     needed = ("pre_handler_hook", "post_handler_hook", "do_execute")
     if not hasattr(shell, "events") or not all(hasattr(kernel, name) for name in needed):
         return None

@@ -28,11 +28,11 @@ from ...tools.notebook.documents import OpenContent, OpenDocument
 
 KIND = "notebook"
 SILENT_WAIT = 0.5
-"""Seconds for a first word of a page, when none was ever heard."""
+"""Seconds for a first reply of a page, when none has ever come."""
 HEARD_WAIT = 3.0
-"""Seconds for the pages that were heard before; one in the background is slowed down by its browser."""
+"""Seconds for pages that have replied before; one in the background is slowed down by its browser."""
 SILENT_ROUNDS = 2
-"""After so many rounds without a word, reading waits no more; a page that comes later is heard in the next round."""
+"""After so many rounds without a reply, reading waits no more; a later page is found in the next round."""
 TAKE_WAIT = 5.0
 """Seconds for a page to take a job that is meant for it."""
 ANSWER_WAIT = 20.0
@@ -81,7 +81,7 @@ class NotebookPages:
         self._silent = 0
 
     def greet(self) -> None:
-        """Have open pages make themselves known; waits for nothing."""
+        """Have open pages report themselves, without waiting for them."""
         self._publish({"kind": KIND, "id": ""})
 
     # ------------------------------------------------------------------ what tools ask for, on the engine's loop
@@ -179,10 +179,10 @@ class NotebookPages:
         with self._lock:
             self._jobs.pop(id, None)
 
-    # ------------------------------------------------------------------ what pages say, on the control channel's thread
+    # ------------------------------------------------------------------ messages, on the control channel's thread
 
     def on_message(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A page takes a job or has done it. Any thread; gives the reply."""
+        """A page takes a job or has finished it. Any thread; returns the reply."""
         page, id = str(data.get("page", "")), str(data.get("id", ""))
         if not page:
             return {}
@@ -193,7 +193,7 @@ class NotebookPages:
                 return {}
             if data.get("step") == "take":
                 if job.via and job.was_taken:
-                    return {}  # the same nudge, heard twice
+                    return {}  # the same notification, received twice
                 job.was_taken = True
             elif data.get("step") == "done":
                 job.answers[page] = data.get("answer")
@@ -219,7 +219,7 @@ class NotebookPages:
             if name and any(_same(os.path.join(root, name), path) for root in roots):
                 key = (str(document.get("page", "")), str(document.get("document", "")))
                 if key in found and found[key].via == key[0]:
-                    continue  # told by its own page already
+                    continue  # reported by its own page already
                 found[key] = OpenDocument(
                     id=key[1],
                     page=key[0],
@@ -231,12 +231,12 @@ class NotebookPages:
         return list(found.values())
 
     def _roots(self, documents: list[dict[str, Any]]) -> set[str]:
-        """Folders that the server may have its root in: as pages say it, or as the kernel's own notebook tells."""
+        """Folders that may be the server's root: as pages report it, or as follows from the kernel's own notebook."""
         roots = {os.path.expanduser(str(document["root"])) for document in documents if document.get("root")}
         running = (self._running() or "").replace(os.sep, "/")
         own = ["/" + str(document.get("path", "")) for document in documents if document.get("own")]
         roots |= {running.removesuffix(path) or "/" for path in own if running.endswith(path)}
-        if not roots:  # Notebook 7 does not say it, and a notebook that was renamed is not `running` any more
+        if not roots:  # Notebook 7 does not report it, and a notebook that was renamed is not `running` any more
             start = self._started_in.replace(os.sep, "/").rstrip("/")
             folders = [os.path.dirname(path).rstrip("/") for path in own]
             roots = {start.removesuffix(folder) or "/" for folder in folders if start.endswith(folder)}
@@ -265,7 +265,7 @@ def _cells(cells: Any) -> list[dict[str, Any]]:
 
 
 def _explained(answer: dict[str, Any]) -> str:
-    """What a page's error means, in words that say what to do."""
+    """What a page's error means, and what to do."""
     again = "Nothing was changed. Read the notebook again with notebook_read before changing it."
     errors = {
         "closed": "The notebook was closed in JupyterLab meanwhile. Nothing was changed. Try again.",

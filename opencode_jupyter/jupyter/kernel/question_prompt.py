@@ -1,4 +1,4 @@
-"""Questions in a terminal or an input box: one after another, numbered options, one's own words, nothing to dismiss."""
+"""Questions in a terminal or an input box: one after another, with numbered options or a free answer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _how(question: Question) -> str:
 
 
 def parse_choice(line: str, question: Question) -> list[str] | str:
-    """The labels that a typed line chooses, or one's own words; a text that says what is wrong with it.
+    """The labels that a typed line chooses, or a free answer; a text that explains what is wrong with it.
 
     Numbers are those of the options, from 1; an option's label does too. With several allowed they are parted by commas
     or blanks. What is neither is taken as it stands where own words are.

@@ -165,7 +165,7 @@ class Waiter:
                 self._run(*item)
 
     def _drain(self) -> None:
-        """Serve what is left; what comes later is told that nobody waits."""
+        """Run what is left; jobs that are submitted later fail."""
         with self._lock:
             self._over = True
         self.serve_all()
@@ -187,7 +187,7 @@ class Waiter:
 
 
 def blocking() -> bool:
-    """Whether a cell blocks the main thread for a call now, so that the thread's event loop stands still."""
+    """Whether a cell blocks the main thread for a call now, so that the thread's event loop does not run."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         if frame.f_code is Waiter.wait.__code__:
@@ -223,7 +223,7 @@ class HeldInterrupts:
 
         Raises:
             KeyboardInterrupt: in a cell.
-            asyncio.CancelledError: in a task of the user's; the cell that awaits it is told.
+            asyncio.CancelledError: in a task of the user's; the cell that awaits it is interrupted.
         """
         came = self._came
         if came is None:
@@ -232,7 +232,7 @@ class HeldInterrupts:
         raise KeyboardInterrupt if runs_code() or not _loop_runs() else asyncio.CancelledError
 
     def deliver(self) -> None:
-        """Give what has come to the handler that was held back."""
+        """Pass a held signal to the original handler."""
         came, self._came = self._came, None
         if came is not None and self.before is not None:
             self.before(*came)
@@ -249,7 +249,7 @@ class HeldInterrupts:
 
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[HeldInterrupts]:
-    """Let a piece of work be done whole; an interrupt that comes meanwhile takes effect behind it.
+    """Let a piece of work finish; an interrupt that comes meanwhile takes effect after it.
 
     Inside another piece the outer one holds. Work that fails drops the interrupt: the cell ends anyway.
     """
@@ -284,7 +284,7 @@ def interrupts_released() -> Iterator[None]:
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """No thread waits."""
 
 
 def _loop_runs() -> bool:

@@ -25,7 +25,7 @@ MODEL_OPTION = Options(AGENT_OPTIONS.by_name["-m"])
 
 
 def read(line: str, cell: str, variables: Mapping[str, Any]) -> AgentRequest:
-    """What a ``%%agent`` cell asks for.
+    """The request of a ``%%agent`` cell.
 
     Raises:
         InvalidArgumentsError: an option or a name in braces makes no sense, or there is no request.
@@ -107,7 +107,7 @@ def state(notebook: Notebook) -> Table:
 
 
 def _model(notebook: Notebook, session: Session | None, agent: str) -> str:
-    """The model that the next request asks, and who says so."""
+    """The model of the next request, and where it is set."""
     if notebook.agent.model:
         return f"{notebook.agent.model} (set by %agent)"
     info = notebook.workspace.agents.get(agent)

@@ -46,7 +46,7 @@ _META = re.compile(r"[;|&<>()$`]")
 
 @dataclass
 class CallRequest:
-    """One call, as a cell asks for it.
+    """One call, as a cell requests it.
 
     Attributes:
         tool: the tool's id.
@@ -89,7 +89,7 @@ def tool_of(line: str) -> str | None:
 
 
 def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str, Any]) -> CallRequest:
-    """What a line (and a cell's body) of ``%tool`` asks for.
+    """The call that a line (and a cell's body) of ``%tool`` requests.
 
     Args:
         line: all that follows ``%tool``.
@@ -214,7 +214,7 @@ class _Arguments:
     # ------------------------------------------------------------------ the line
 
     def _read_command(self) -> None:
-        """Options and named parameters in front; then the command, as it stands."""
+        """Read options and named parameters in front; then the command, verbatim."""
         self.options.read()
         body = self.spec.body or self.spec.find("command")
         assert body is not None
@@ -271,7 +271,7 @@ class _Arguments:
                 field = self._field(word.key, word)
                 self._set_word(field, self._with_blanks(field, word), f"{word.key}=")
         self._set_positional(unnamed)
-        # in the order of the parameters: a card names the first that says something
+        # in the order of the parameters: a card's title is made from the first ones
         order = {field.name: number for number, field in enumerate(self.spec.fields)}
         arguments = sorted(self.request.arguments.items(), key=lambda item: order.get(item[0], len(order)))
         self.request.arguments = dict(arguments)
@@ -305,7 +305,7 @@ class _Arguments:
 
     def _set_positional(self, unnamed: list[Word]) -> None:
         fields = [f for f in self.spec.positional if not self._has_body or f is not self.spec.body]
-        # A list takes all the words that are left, unless something required stands behind it.
+        # A list takes all the words that are left, unless a required one follows it.
         lists = [i for i, f in enumerate(fields) if f.takes("array") and not any(g.required for g in fields[i + 1 :])]
         last = lists[0] if lists else len(fields)
         for i, word in enumerate(unnamed):
@@ -428,7 +428,7 @@ class _Arguments:
             return
         for key, item in mapping_of(source, value).items():
             field = self._field(str(key), origin=f"--from {source}")
-            self.request.arguments.setdefault(field.name, item)  # what stands on the line goes before
+            self.request.arguments.setdefault(field.name, item)  # the line takes precedence
 
 
 def _is_calculated(field: Field, word: Word) -> bool:

@@ -20,7 +20,7 @@ Line = TypeVar("Line", bound="CommandLine")
 
 
 class CommandLine:
-    """A line, of which each method takes the words it reads.
+    """A line; each method removes the words that it reads.
 
     Args:
         notebook: where it was typed.
@@ -88,7 +88,7 @@ class CommandLine:
         """The next word.
 
         Raises:
-            InvalidArgumentsError: there is none; the message asks the question.
+            InvalidArgumentsError: there is none; the message is the question.
         """
         if not self.rest:
             raise InvalidArgumentsError(f"{question} {self.usage}")

@@ -183,7 +183,7 @@ class MagicCommands:
 
     @property
     def pointer(self) -> str:
-        """The line below a list that says where the commands are."""
+        """The line below a list that names the help."""
         return f"{self.magic}? shows the commands."
 
 

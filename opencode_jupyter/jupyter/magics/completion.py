@@ -65,7 +65,7 @@ def complete(
     match = _LINE.match(until)
     if match is None and cursor_line == 0 and full_text.startswith("%%"):
         match = _CELL.match(until)
-    if match is None and cursor_line and full_text.startswith("%%agent"):  # prose, but for what stands in braces
+    if match is None and cursor_line and full_text.startswith("%%agent"):  # prose, except in braces
         return _matcher_result(*(_in_braces(user_ns, until) or ([], "")), until)
     if match is None:
         return {"completions": []}
@@ -84,7 +84,7 @@ def complete(
 
 
 def _matcher_result(choices: list[Choice], fragment: str, until: str) -> dict[str, Any]:
-    if not choices:  # IPython lets Python names in then: what is there stands for itself
+    if not choices:  # else IPython offers Python names: offer what is typed
         fragment = fragment or until[-1:]
         choices = [(fragment, "text")] if fragment else []
     completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]
@@ -176,7 +176,7 @@ class _Completer:
             return [], self.word
         try:
             spec = spec_of(tool, registry)
-        except Exception:  # it can't describe itself; its call says why
+        except Exception:  # it can't describe itself; its call reports why
             return [], self.word
         return self._arguments(spec, self.before[at + 1 :])
 
@@ -224,7 +224,7 @@ class _Completer:
         return self._starting(dict.fromkeys(permission_names(self.workspace)), "keyword")
 
     def _servers(self, command: str, arguments: list[str]) -> list[Choice]:
-        """Names of MCP servers; asks no server anything."""
+        """Names of MCP servers; sends no request to any."""
         if command in ("list", "add") or arguments:
             return []
         from ...mcp import McpServers
@@ -254,7 +254,7 @@ class _Completer:
             field, value = spec.find(key.group(1)), self.word[key.end() :]
             return (self._values(spec, field, value, key.group(2)) if field else []), value
         fields = open_fields(spec, words) or []
-        if spec.raw:  # in front of the command its other parameters may stand
+        if spec.raw:  # its other parameters are allowed before the command
             in_front = all(KEY.match(word) or word.startswith("-") for word in words)
             fields = [f for f in fields if f != spec.body] if in_front else []
         named = [f for f in spec.fields if f in fields and f.name.lower().startswith(self.word.lower())]
@@ -360,7 +360,7 @@ def _entries(folder: Path, prefix: str) -> list[tuple[str, bool]]:
             for entry in entries:
                 name = entry.name
                 is_hidden = name.startswith(".") and not prefix.startswith(".")
-                # a newline can't stand on a line
+                # a line can't contain a newline
                 if name.startswith(prefix) and not is_hidden and name.isprintable():
                     names.append((name, entry.is_dir()))
                 if len(names) >= MAX_PATHS:

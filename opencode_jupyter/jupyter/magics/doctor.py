@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, str]
 BEST_KERNEL = (7, 4)
-"""From this release on an awaiting cell hears a click without help."""
+"""From this release on an awaiting cell receives clicks without help."""
 OLDEST_KERNEL = (6, 29)
 CELL_SERVER = "jupyter-server-documents"
 """Runs the cells of an open page on the server, without input; part of jupyter-ai 3."""
@@ -166,7 +166,7 @@ def _tools(notebook: Notebook) -> Check:
     problems = [problem for source in files for problem in source.problems()]
     labels = {label_of(problem.path, notebook.workspace) for problem in problems}
     for tool in registry.unavailable():
-        if tool.source not in labels:  # a file with problems stands below, with their lines
+        if tool.source not in labels:  # a file with problems is listed below, with their lines
             yield "tool", f"{tool.id} of {tool.source} is unavailable", tool.reason
     for problem in problems:
         line = f"line {problem.line}: " if problem.line else ""
@@ -174,7 +174,7 @@ def _tools(notebook: Notebook) -> Check:
 
 
 def _plugins(notebook: Notebook) -> Check:
-    """Plugins that run, that were switched off, and what is odd about them; those that do not run stand above."""
+    """Plugins that run or were switched off, and their problems; those that do not run are listed as tools above."""
     plugins = notebook.workspace.service(PluginTools)
     for row in plugins.describe():
         if row["state"] == "runs":

@@ -47,7 +47,7 @@ class Editing:
         return {"complete": self.complete, "help": self.help}
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What may stand at a place in a cell."""
+        """The completions at a place in a cell."""
         return self._answer(request, self._complete)
 
     def help(self, request: dict[str, Any]) -> dict[str, Any]:

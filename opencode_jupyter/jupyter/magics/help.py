@@ -175,7 +175,7 @@ def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | N
 
 
 def permission_of(tool: str) -> str:
-    """The permission that a tool asks for."""
+    """The permission that a tool requests."""
     return "edit" if tool in EDIT_TOOLS else tool
 
 

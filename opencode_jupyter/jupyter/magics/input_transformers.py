@@ -57,7 +57,7 @@ class _Finder(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: list[tuple[ast.Call, str]] = []
         self.awaited: set[ast.expr] = set()
-        """Calls that stand after an ``await`` of the user's."""
+        """Calls after an ``await`` of the user's."""
         self._allowed = [True]
 
     def _inside(self, nodes: Iterable[ast.AST], allowed: bool) -> None:

@@ -44,7 +44,7 @@ def fill(body: str, variables: Mapping[str, Any]) -> str:
         variables: the names it may use.
 
     Raises:
-        InvalidArgumentsError: a name in braces does not exist, or what stands there can't be evaluated; it shows the
+        InvalidArgumentsError: a name in braces does not exist, or the expression can't be evaluated; it shows the
             place and says how to write plain braces.
     """
     if "{" not in body and "}" not in body:
@@ -100,7 +100,7 @@ def _fill(text: str, variables: Mapping[str, Any]) -> str:
 
 
 class _Expression(NamedTuple):
-    """What stands in braces.
+    """An expression in braces.
 
     Attributes:
         shown: as typed, with the braces.

@@ -249,7 +249,7 @@ def _place(line: McpLine) -> Place | None:
 
 
 def _entry(line: McpLine) -> tuple[str, dict[str, Any]]:
-    """The name, and what would stand under it in a config file."""
+    """The server's name, and its entry as in a config file."""
     sse = line.flag("--sse")
     headers = _pairs(line, "--header")
     variables = _pairs(line, "--env")
@@ -281,7 +281,7 @@ def _entry(line: McpLine) -> tuple[str, dict[str, Any]]:
 
 
 def _command(line: McpLine) -> list[str] | None:
-    """The words behind ``--``; None if there is no ``--``."""
+    """The words after ``--``; None if there is no ``--``."""
     _, dashes, tail = line.line.partition(" -- ")
     if not dashes and not any(word.text == "--" and not word.quoted for word in line.rest):
         return None
@@ -349,7 +349,7 @@ def _remove_saved(line: McpLine, name: str, path: Path) -> bool:
 
 
 def _secrets(entry: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names of values that look like secrets and stand in the file as they are, with what to do."""
+    """Names of values that look like secrets and are saved as plain text, with what to do."""
     pairs = [*entry.get("headers", {}).items(), *entry.get("environment", {}).items()]
     names = [key for key, value in pairs if is_secret_name(key) and "{env:" not in value and "{file:" not in value]
     return [(name, f"{{env:{re.sub(r'[^A-Z0-9]+', '_', name.upper())}}} in its place keeps it out.") for name in names]

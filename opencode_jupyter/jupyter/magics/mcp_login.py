@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..notebook import Notebook
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
-"""Variables that say that the person is at another machine."""
+"""Variables that are set where the person is at another machine."""
 _TEXT = ("lynx", "w3m", "links", "elinks", "www-browser")
 """Browsers that would take over the terminal."""
 

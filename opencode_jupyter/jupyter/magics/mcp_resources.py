@@ -67,7 +67,7 @@ def show_prompt(line: McpLine) -> Message:
         arguments[word.key] = word.text
     try:
         messages = line.wait(line.servers.prompt(server, key, arguments))
-    except ToolError as error:  # what servers say themselves is often no more than that there was an error
+    except ToolError as error:  # many servers report only that there was an error
         _explain(line, server, key, arguments)
         raise error from None
     if len(messages) == 1:

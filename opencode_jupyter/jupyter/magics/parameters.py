@@ -94,13 +94,13 @@ class Spec:
 
     @property
     def body(self) -> Field | None:
-        """The field that a ``%%tool`` cell's body fills, if the tool says so."""
+        """The field that a ``%%tool`` cell's body fills, if the tool declares one."""
         field = self.find(self.tool.body or "body")
         return field if field is not None and (self.tool.body or field.takes("string")) else None
 
     @property
     def raw(self) -> bool:
-        """Whether the rest of the line is the body as it stands: a command, or code."""
+        """Whether the rest of the line is the body, verbatim: a command, or code."""
         return self.tool.body in ("command", "code") or (self.tool.id == "bash" and self.find("command") is not None)
 
     @property

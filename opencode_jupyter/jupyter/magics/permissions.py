@@ -275,7 +275,7 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
 
 
 def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
-    """The words without ``--project``, which stands first or last (elsewhere it may be a command's own)."""
+    """The words without ``--project``, which is the first or last one (elsewhere it may be a command's own)."""
     for place in (0, -1):
         if rest and rest[place].text == PROJECT and not rest[place].quoted and rest[place].key is None:
             end = rest[place].start if place else len(line)

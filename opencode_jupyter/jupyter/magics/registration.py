@@ -166,7 +166,7 @@ class ToolMagics(NotebookSettings, _ShellMagics):
         request.timeout = request.timeout if request.timeout is not None else self.timeout or None
         request.quiet = request.quiet or self.quiet
         if request.hint:
-            print(request.hint)  # noqa: T201 - it stands above the card
+            print(request.hint)  # noqa: T201 - above the card
         if request.help:
             from .help import ToolHelp, tool_list
             from .parameters import spec_of
@@ -256,7 +256,7 @@ def register(shell: Any, state: ExtensionState) -> None:
 
 
 def _listed(manager: Any) -> dict[str, dict[str, Any]]:
-    """What completion and ``%lsmagic`` are told of: all magics that are meant to be typed."""
+    """What completion and ``%lsmagic`` list: all magics that are meant to be typed."""
     return {
         kind: {name: magic for name, magic in known.items() if not (name in _LINE and name.endswith(HIDDEN))}
         for kind, known in manager.magics.items()

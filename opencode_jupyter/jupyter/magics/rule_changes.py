@@ -45,7 +45,7 @@ PANEL = "this session, from the panel"
 def in_order(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
     """Every rule in force, approvals last."""
     approved = workspace.permissions.approved
-    # A rule of the session that was put behind the approvals too is shown there, where it decides.
+    # A rule of the session that was added after the approvals too is shown there, where it decides.
     rules = [r for r in rules_in_force(workspace, agent, by) if not (r.source == "session" and r in approved)]
     return [*rules, *approved]
 
@@ -61,7 +61,7 @@ def add_rules(
     """Add rules that hold until the kernel ends.
 
     Returns:
-        The rules, and words about those that another rule still decides.
+        The rules, and notes on those that another rule still decides.
     """
     rules = [Rule(permission, expand(p), action, origin, source="session") for p in patterns]
     for rule in rules:
@@ -85,7 +85,7 @@ def save_rules(
     """Add rules to the project's configuration.
 
     Returns:
-        What was saved, and words about what another rule still decides.
+        What was saved, and notes on what another rule still decides.
 
     Raises:
         ToolError: none could be saved.
@@ -106,25 +106,25 @@ def unmatchable(permission: str, patterns: Sequence[str]) -> list[str]:
 
 
 def own_rules(workspace: Workspace) -> list[Rule]:
-    """The rules of this session that can be taken back: added ones, and approvals."""
+    """The rules of this session that can be revoked: added ones, and approvals."""
     return [*workspace.rules, *workspace.permissions.approved]
 
 
 def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: int, agent: str | None = None) -> str:
-    """Take a rule back: one of the session, or one of the project's configuration, out of its file.
+    """Revoke a rule: one of the session, or one of the project's configuration, which is removed from its file.
 
     Args:
         workspace: whose.
         rule: one that `in_order` gave.
         own: what `own_rules` gave at that time.
-        number: its place there, for the words of an error.
-        agent: for whom to tell what decides now.
+        number: its position there, for the error.
+        agent: for whom to report what decides now.
 
     Returns:
-        A word about a rule that was taken out of a file; "" for one of the session.
+        A note about a rule that was removed from a file; "" for one of the session.
 
     Raises:
-        ToolError: it is not of this session nor of the project's files; it says what to do.
+        ToolError: it is neither of this session nor of the project's files; the message says what to do.
     """
     if any(rule is r for r in own):
         workspace.rules[:] = [r for r in workspace.rules if r != rule]
@@ -142,10 +142,10 @@ def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: i
 
 
 def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
-    """The permission that is meant, and a word about it.
+    """The permission that is meant, and a note about it.
 
     Raises:
-        InvalidArgumentsError: it looks like a slip of the keyboard.
+        InvalidArgumentsError: it looks like a typing error.
     """
     if name in EDIT_TOOLS and name != "edit":
         return "edit", f"{name} needs edit, so the rule is for edit."

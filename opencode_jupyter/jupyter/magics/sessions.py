@@ -154,7 +154,7 @@ def _display_rows(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def short_time(moment: datetime | None, now: datetime | None = None) -> str:
-    """A local time as a person says it: "today 11:20", "3 Nov", "3 Nov 2025"."""
+    """A local time as people write it: "today 11:20", "3 Nov", "3 Nov 2025"."""
     if moment is None:
         return ""
     now = now or datetime.now()  # noqa: DTZ005 - the user's own
@@ -283,7 +283,7 @@ def _delete(line: SessionLine) -> Message:
 
 
 async def _delete_with_children(line: SessionLine, id: str) -> int:
-    """Delete a session; says how many of its children went along."""
+    """Delete a session; returns the number of its children, which are deleted too."""
     left, children = [id], 0
     while left:
         below = [info["id"] for info in await line.store.children(left.pop())]
@@ -356,7 +356,7 @@ def _path(line: SessionLine, text: str) -> Path:
 
 
 def _check_replaceable(path: Path, session: Session, *, force: bool) -> None:
-    """A file that is there is only replaced if it is an earlier export of the same session, or if told."""
+    """Refuse to replace an existing file, unless it is an earlier export of the same session or `force` is set."""
     if force or not path.exists():
         return
     if path.is_dir():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "trust"
-"""The name of the call that asks."""
+"""The name of the call that requests trust."""
 LISTING = 5.0
 """Seconds that a list of the tools waits for those that are not ready."""
 
@@ -34,10 +34,10 @@ _background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]
 
 
 def prepare(notebook: Notebook, line: str) -> None:
-    """Have the tool that a ``%tool`` line names ready, or all of them for a line that names none; blocks.
+    """Prepare the tool that a ``%tool`` line names, or all of them for a line that names none; blocks.
 
     Raises:
-        ToolError: a person refused what that needs.
+        ToolError: a person denied what that needs.
     """
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
@@ -51,7 +51,7 @@ async def prepare_async(notebook: Notebook, line: str) -> None:
     """`prepare`, awaited.
 
     Raises:
-        ToolError: a person refused what that needs.
+        ToolError: a person denied what that needs.
     """
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
@@ -62,12 +62,12 @@ async def prepare_async(notebook: Notebook, line: str) -> None:
 
 
 def prepare_all(notebook: Notebook) -> None:
-    """Have all tools ready that need nobody's word; blocks."""
+    """Prepare all tools that need no trust; blocks."""
     prepare(notebook, "")
 
 
 def prepare_in_background(notebook: Notebook, then: Callable[[], None] | None = None) -> None:
-    """Begin to have all tools ready that need nobody's word, unless that is being done; `then` is called at its end."""
+    """Prepare all tools that need no trust in the background, unless that is running; `then` is called at its end."""
     running = _background.get(notebook)
     try:
         if (running is None or running.done()) and needs_preparation(notebook, None):
@@ -75,7 +75,7 @@ def prepare_in_background(notebook: Notebook, then: Callable[[], None] | None = 
             _background[notebook] = future
             if then is not None:
                 future.add_done_callback(lambda _: then())
-    except Exception:  # a config file that can't be read; the next call says so
+    except Exception:  # a config file that can't be read; the next call reports it
         log.debug("tools can't be prepared", exc_info=True)
 
 
@@ -99,7 +99,7 @@ def _requested_tool(line: str) -> tuple[str | None, bool]:
 
 
 async def _prepare(notebook: Notebook, name: str | None) -> None:
-    """Prepare a tool, or all for at most `LISTING`: what takes longer goes on, and the list says what is missing."""
+    """Prepare a tool, or all for at most `LISTING`: what takes longer goes on, and the list shows what is missing."""
     preparing = asyncio.ensure_future(notebook.workspace.registry.prepare(name))
     try:
         ended, _ = await asyncio.wait({preparing}, timeout=LISTING if name is None else None)
@@ -111,7 +111,7 @@ async def _prepare(notebook: Notebook, name: str | None) -> None:
 
 
 def _trust_request(name: str, line: str) -> CallRequest:
-    """A call that asks for what a tool needs."""
+    """A call that requests the trust that a tool needs."""
 
     def make(workspace: Workspace, request: CallRequest) -> Call:
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:

@@ -57,7 +57,7 @@ def spans(line: str, position: int = 0) -> Iterator[tuple[str, int, int]]:
 
 
 def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
-    """What stands at a place of a cell.
+    """Explain the word at a place of a cell.
 
     Args:
         registry: whose tools.
@@ -103,7 +103,7 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
 
 
 def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict[str, Any]:
-    """What a suggestion means, as ``help``; nothing where there is nothing to say.
+    """Explain a suggestion, as ``help``; empty where there is no explanation.
 
     Args:
         registry: whose tools.
@@ -117,7 +117,7 @@ def explain_match(registry: Registry, before: str, text: str, kind: str) -> dict
         return {}
     try:
         help = explain(registry, before + text, len(before + text))
-    except Exception:  # a tool that cannot describe itself; its call says why
+    except Exception:  # a tool that cannot describe itself; its call reports why
         log.debug("%s cannot be explained", text, exc_info=True)
         return {}
     return {"help": help} if help["found"] else {}
@@ -162,7 +162,7 @@ def _described(field: Field) -> dict[str, Any]:
 
 
 def _tool_described(spec: Spec) -> str:
-    """A tool's first sentence, from wherever it says one."""
+    """The first sentence of a tool's description."""
     from .help import summary
 
     lines = (line.strip(" #-*") for line in spec.bound.description.splitlines())

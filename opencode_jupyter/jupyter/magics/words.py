@@ -43,7 +43,7 @@ class Word(NamedTuple):
     Attributes:
         text: its value, quotes and escapes undone; of ``key=value`` the value alone.
         raw: the value as it was typed.
-        start: where the word begins in the line; `end` is just behind it.
+        start: where the word begins in the line; `end` is the position after it.
         key: the name before ``=`` or ``:=``, if there is one outside quotes.
         value: what follows ``:=``, decoded; None for other words.
         kind: ``plain``, ``json``, ``fstring``, or ``variable`` (``:={name}``).
@@ -73,7 +73,7 @@ def line_error(message: str, line: str, position: int, tool: str = "") -> Invali
 
 
 def next_word(line: str, position: int = 0) -> Word | None:
-    """The first word at or behind `position`; None at the end of the line.
+    """The first word at or after `position`; None at the end of the line.
 
     Raises:
         InvalidArgumentsError: a quote or a JSON value has no end; the message points at its beginning.
@@ -158,7 +158,7 @@ def _value(line: str, start: int, position: int, key: str | None) -> Word:
 
 
 def _end_of_quote(line: str, position: int, *, python: bool = False) -> int:
-    """Just behind the quote that closes the one at `position`. Single quotes know escapes in Python only."""
+    """The position after the quote that closes the one at `position`. Single quotes have escapes in Python only."""
     mark = line[position]
     stop = re.compile(rf"\\|{mark}" if mark == '"' or python else mark)
     match = stop.search(line, position + 1)
