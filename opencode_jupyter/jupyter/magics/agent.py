@@ -1,4 +1,4 @@
-"""``%%agent`` and ``%agent``: what their lines and bodies mean; the waiting is `running`'s."""
+"""``%%agent`` and ``%agent``: what their lines mean, and what ``%agent`` shows."""
 
 from __future__ import annotations
 

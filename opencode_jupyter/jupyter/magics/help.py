@@ -70,23 +70,11 @@ class ToolHelp:
 
     def __repr__(self) -> str:
         tool = self.spec.tool
-        lines = [f"{tool.id} ({source_of(tool)}): {summary(tool)}".rstrip(" :"), ""]
-        lines += [
-            f"Usage:   {usage(self.spec)}",
-            f"Example: {self.example}",
-            f"Body:    {self.body}",
-            "",
-            repr(self.table()),
-        ]
-        lines += [
-            "",
-            "Options:",
-            indent(TOOL_OPTIONS.help(), "  "),
-            "",
-            "Description for a model:",
-            self.spec.bound.description,
-        ]
-        return "\n".join(lines)
+        head = f"{tool.id} ({source_of(tool)}): {summary(tool)}".rstrip(" :")
+        call = f"Usage:   {usage(self.spec)}\nExample: {self.example}\nBody:    {self.body}"
+        options = f"Options:\n{indent(TOOL_OPTIONS.help(), '  ')}"
+        description = f"Description for a model:\n{self.spec.bound.description}"
+        return "\n\n".join([head, call, repr(self.table()), options, description])
 
     def _repr_html_(self) -> str:
         tool = self.spec.tool

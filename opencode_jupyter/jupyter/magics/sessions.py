@@ -177,9 +177,7 @@ def _list(line: SessionLine) -> Table:
     kept = [f"The history is kept in memory only: {problem}"] if problem else []
     empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
     notes = [*more, *kept, SESSIONS.pointer]
-    return Table(
-        rows, columns, notes=notes, empty=empty, display=display, optional=("folder", "cost", "model", "calls")
-    )
+    return Table(rows, columns, notes=notes, empty=empty, display=display, optional=OPTIONAL)
 
 
 def _row(line: SessionLine, number: int, session: dict[str, Any]) -> dict[str, Any]:
