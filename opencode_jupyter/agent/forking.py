@@ -11,10 +11,10 @@ from ..core.messages import Message
 from ..core.state import now_ms
 from .exchange.importing import Renaming, aborted, store_session
 from .exchange.reading import read
-from .sessions import AgentSession, sessions_of
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
+    from .sessions import AgentSession
 
 _FORKED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 _INHERITED = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
@@ -31,7 +31,7 @@ async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int |
         UnknownSessionError: there is no such session.
         InvalidArgumentsError: there is no such message in it.
     """
-    source = await sessions_of(workspace).open(session)
+    source = await workspace.sessions.open(session)
     info, messages = await read(workspace, source)
     messages = messages[: _index_of(messages, at, source)]
     made_info, made_messages = await asyncio.to_thread(_copy, info, messages)

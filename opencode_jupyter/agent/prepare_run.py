@@ -18,10 +18,10 @@ from .model import Model
 from .models import resolve
 from .prompt_message import prompt_message
 from .revert import cleanup
-from .sessions import AgentSession, sessions_of
 
 if TYPE_CHECKING:
     from .run import Run
+    from .sessions import AgentSession
 
 LEAVING = 10.0
 """Seconds that a stopped run may take to end before the session's next one is refused."""
@@ -84,10 +84,13 @@ async def _wait_for_stopped_run(session: AgentSession) -> None:
 
 
 async def _session(run: Run) -> AgentSession:
-    sessions = sessions_of(run.workspace)
-    if run.options.session is None:
-        return sessions.create(run.workspace.masked(run.options.title) or "")
-    return await sessions.open(run.options.session)
+    sessions, known = run.workspace.sessions, run.options.session
+    session: AgentSession
+    if known is None:
+        session = sessions.create(run.workspace.masked(run.options.title) or "")
+    else:
+        session = await sessions.open(known)
+    return session
 
 
 async def _model(run: Run) -> Model:

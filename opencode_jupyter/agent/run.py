@@ -13,17 +13,18 @@ from ..core.call import Call
 from ..core.messages import Message
 from ..core.permission import Rule
 from ..core.permission.modes import rules_of
+from ..core.sessions import Session
 from .answer import Answer
 from .conversation import Conversation
 from .events import Usage
 from .execution import Execution, watch
 from .model import Model, ModelInfo
 from .prompt_options import PromptOptions
-from .sessions import AgentSession
 from .transcript import Transcript
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
+    from .sessions import AgentSession
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,8 @@ class Run:
         self.options = options
         self.parent = options.parent
         self.switches = options.switches
-        self.session: AgentSession = options.session if isinstance(options.session, AgentSession) else _NONE
+        known = options.session if isinstance(options.session, Session) else None
+        self.session: AgentSession = known or workspace.sessions.session_type("", "", "")
         self.agent: Agent
         self.model: Model
         self.conversation: Conversation
@@ -119,7 +121,7 @@ class Run:
     @property
     def represents_session(self) -> bool:
         """True if the session's status is this run's: not while another run is at work in it."""
-        return self.session is not _NONE and self.session.run in (None, self)
+        return bool(self.session.id) and self.session.run in (None, self)
 
     @property
     def mentions_agent(self) -> bool:
@@ -168,7 +170,3 @@ class Run:
         self.conversation.add(message)
         self.report("message", message)
         return message
-
-
-_NONE = AgentSession("", "", "")
-"""Stands for the session of a run that has not begun."""

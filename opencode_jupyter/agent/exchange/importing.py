@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core import ids
 from ...core.messages import Message, part_from_wire
-from ..sessions import AgentSession
+from ...core.sessions import Session
 from .form import SessionFileError, check_session
 from .reading import EXTRA, plain, read, without_extra
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
+    from ..sessions import AgentSession
 
 
 Data = dict[str, Any]
@@ -146,7 +147,7 @@ async def take_in(
 async def store_session(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
     """Store a whole session in one transaction and take it into the workspace."""
     messages = workspace.masked(messages)
-    session = AgentSession.from_wire(info)
+    session: AgentSession = workspace.sessions.session_type.from_wire(info)
     for message in messages:
         stored = Message(message["info"])
         for part in message["parts"]:
@@ -266,7 +267,7 @@ async def _read_existing(workspace: ToolHost, id: str) -> tuple[Data, list[Data]
 
 def _is_same(existing: tuple[Data, list[Data]], imported: tuple[Data, list[Data]]) -> bool:
     # As a `Session` writes it, since that is what is kept.
-    imported_info = plain(AgentSession.from_wire(imported[0]).to_wire())
+    imported_info = plain(Session.from_wire(imported[0]).to_wire())
     existing_info = {k: v for k, v in existing[0].items() if not k.startswith("opencode_jupyter")}
     return existing_info == imported_info and without_extra(existing[1]) == without_extra(imported[1])
 
