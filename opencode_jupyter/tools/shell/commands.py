@@ -20,6 +20,8 @@ DEPTH = 6
 
 HANDED_OVER = 20
 """Words of a program that is not known that are looked up as commands."""
+_ESCAPES = "!|;&({ "
+"""What may stand before a shell command in a program's own language, as in ``lftp -c '!ls'``."""
 _FIND_VALUED = re.compile(
     r"-(?:i?(?:name|path|wholename|regex|lname)|newer\w*|[acm]?(?:min|time)|[acm]newer|type|m(?:ax|in)depth|size|user|group"
     r"|perm)"
@@ -197,10 +199,15 @@ class Commands:
     def _hands_over(self, arguments: list[Word], of: str) -> None:
         """A program that is not known may run its words: those that a rule is against ask."""
         for at, word in enumerate(arguments[:HANDED_OVER]):
-            if word.text and not word.text.startswith("-"):
-                name = os.path.basename(word.text)
-                reading = " ".join([name, *(following.shown for following in arguments[at + 1 :])])
-                self._asks.suspect(reading, is_program=shutil.which(word.text) is not None, of=of)
+            text = word.text or ""
+            if text.startswith("-"):
+                text = text.partition("=")[2]
+            program, *rest = text.lstrip(_ESCAPES).split(" ", 1)
+            if program:
+                reading = " ".join(
+                    [os.path.basename(program), *rest, *(following.shown for following in arguments[at + 1 :])]
+                )
+                self._asks.suspect(reading, is_program=shutil.which(text) is not None, of=of)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         """``eval`` and ``sh -c``: the words are a program."""

@@ -86,7 +86,8 @@ class Paths:
             text: what it prints is read as names of files by something else.
             lists: the same, and it may be a program that lists files.
         """
-        if name in tables.NO_PATHS and not text:
+        reads = name == "du" and any(word.shown.startswith("--f") for word in arguments)  # --files0-from
+        if name in tables.NO_PATHS and not text and not reads:
             return []
         if name == "dd":
             arguments = [Word(w.source, w.text and w.text.removeprefix("of=").removeprefix("if=")) for w in arguments]
