@@ -12,7 +12,7 @@ import { trans } from './card/i18n';
 import { connect } from './kernel/liveWidget';
 import type { Model } from './kernel/liveWidget';
 import { WIDGET_MIME } from './notebook/orphanedCards';
-import { bridge } from './kernel/messages';
+import { bridge, opening } from './kernel/messages';
 import { drawNearby, forget } from './card/lazyDrawing';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 import { showRun } from './run/showRun';
@@ -26,16 +26,11 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
   private disconnect: (() => void) | undefined;
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const callbacks: CardCallbacks = {};
-    if (bridge()) {
-      callbacks.open = spill => bridge()?.open(this.node, '', spill);
-      callbacks.openFile = (path, line) => bridge()?.openFile?.(this.node, '', path, line);
-    }
     const runner = {
       canRun: () => bridge()?.canRun?.(this.node) ?? false,
       run: (source: string) => bridge()?.runAgain?.(this.node, source)
     };
-    callbacks.more = part => actions(part, runner);
+    const callbacks: CardCallbacks = { ...opening(this.node), more: part => actions(part, runner) };
     const { data, metadata } = model;
     const plain = data['text/plain'] ?? '';
     const words = Array.isArray(plain) ? plain.join('') : String(plain);

@@ -17,16 +17,12 @@ export function whole(data: unknown, metadata: unknown): unknown {
     return data;
   }
   const { aliases, ...rest } = more;
-  const ids = isTree(aliases) ? Object.entries(aliases).filter(([short, id]) => short && typeof id === 'string') : [];
-  const long = (text: string): string => (text.includes('_…') ? named(text, ids as [string, string][]) : text);
-  return joined(ids.length ? walk(data, long, 0) : data, rest, 0);
+  const ids = new Map(Object.entries(isTree(aliases) ? aliases : {}));
+  const long = (text: string): string => (text.includes('_…') ? text.replace(/\w+_…\d+/g, alias => idOf(ids.get(alias)) ?? alias) : text);
+  return joined(ids.size ? walk(data, long, 0) : data, rest, 0);
 }
 
-/** `text` with the ids that its aliases stand for. */
-function named(text: string, ids: [string, string][]): string {
-  const known = new Map(ids);
-  return text.replace(/\w+_…\d+/g, alias => known.get(alias) ?? alias);
-}
+const idOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
 function walk(value: unknown, long: (text: string) => string, level: number): unknown {
   if (typeof value === 'string') {

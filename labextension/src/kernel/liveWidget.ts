@@ -3,7 +3,7 @@
 import type { CardCallbacks, CardPart } from '../card';
 import { receiveAllMessages } from './anywidgetWorkaround';
 import type { Manager } from './anywidgetWorkaround';
-import { answering, bridge } from './messages';
+import { answering, bridge, opening } from './messages';
 import type { ToKernel } from './messages';
 import type { RunPart } from '../run/types';
 import { VERSION } from '../card/version';
@@ -72,18 +72,14 @@ export function connect(model: Model, el: HTMLElement, show: Show): () => void {
       }
     };
     const commId = model.model_id ?? model.get('comm_id') ?? '';
-    attempt('control channel', () => bridge()?.send?.(model.get('kernel_id') ?? '', commId, message));
+    attempt('control channel', () => bridge()?.send?.(kernelId(), commId, message));
     attempt('widget', () => model.send(message));
   };
-  const callbacks = answering(send);
-  if (bridge()) {
-    callbacks.open = spill => bridge()?.open(el, model.get('kernel_id') ?? '', spill);
-    callbacks.openFile = (path, line) => bridge()?.openFile?.(el, model.get('kernel_id') ?? '', path, line);
-  }
+  const kernelId = (): string => model.get('kernel_id') ?? '';
+  const callbacks: CardCallbacks = { ...answering(send), ...opening(el, kernelId), keys: () => bridge()?.keys?.() ?? {} };
   if (bridge()?.revise) {
-    callbacks.revise = async (ask, input) => bridge()?.revise(model.get('kernel_id') ?? '', ask, input);
+    callbacks.revise = async (ask, input) => bridge()?.revise(kernelId(), ask, input);
   }
-  callbacks.keys = () => bridge()?.keys?.() ?? {};
   const hello = (): void => send({ kind: 'hello', frontend: frontend(), version: VERSION });
   const end = show(model, el, callbacks, hello);
   hello();

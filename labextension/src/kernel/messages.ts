@@ -78,6 +78,16 @@ export interface ControlBridge {
   openFile?(card: Element, kernelId: string, path: string, line?: number): void;
 }
 
+/** What the cards at `node` can open, where the JupyterLab extension is there. */
+export function opening(node: Element, kernelId: () => string = () => ''): CardCallbacks {
+  return bridge()
+    ? {
+        open: spill => bridge()?.open(node, kernelId(), spill),
+        openFile: (path, line) => bridge()?.openFile?.(node, kernelId(), path, line)
+      }
+    : {};
+}
+
 /** The bridge, where the JupyterLab extension has put one. */
 export function bridge(): ControlBridge | undefined {
   return (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter;
