@@ -58,9 +58,9 @@ class CommandLine:
 
     def flag(self, name: str) -> bool:
         """Return whether an option without a value is given."""
-        found = [word for word in self.rest if word.text == name and not word.quoted]
-        self.rest = [word for word in self.rest if word not in found]
-        return bool(found)
+        matches = [word for word in self.rest if word.text == name and not word.quoted]
+        self.rest = [word for word in self.rest if word not in matches]
+        return bool(matches)
 
     def option(self, name: str) -> str | None:
         """An option's value, ``--name VALUE`` or ``--name=VALUE``.
@@ -68,19 +68,19 @@ class CommandLine:
         Raises:
             InvalidArgumentsError: it has no value.
         """
-        for place, word in enumerate(self.rest):
+        for index, word in enumerate(self.rest):
             if word.quoted or word.key is not None:
                 continue
             head, equals, value = word.text.partition("=")
             if head != name:
                 continue
             if equals:
-                del self.rest[place]
+                del self.rest[index]
                 return value
-            if place + 1 >= len(self.rest):
+            if index + 1 >= len(self.rest):
                 raise InvalidArgumentsError(f"{name} needs a value after it: {self.usage}")
-            value = as_typed(self.rest[place + 1])
-            del self.rest[place : place + 2]
+            value = as_typed(self.rest[index + 1])
+            del self.rest[index : index + 2]
             return value
         return None
 

@@ -85,13 +85,13 @@ async def _begun(line: McpLine, logins: Logins, name: str) -> Login:
 
 def _forget(line: McpLine, logins: Logins, name: str) -> Message:
     async def work() -> bool:
-        gone = await logins.forget(name)
-        if gone and line.servers.status()[name].state == "connected":
+        is_forgotten = await logins.forget(name)
+        if is_forgotten and line.servers.status()[name].state == "connected":
             await line.servers.disconnect(name)
-        return gone
+        return is_forgotten
 
-    gone = line.wait(work())
-    if not gone:
+    is_forgotten = line.wait(work())
+    if not is_forgotten:
         return Message(f"No login at {name} is stored.")
     return Message(f"The login at {name} was removed here. If the service still lists it, revoke it there.")
 

@@ -114,8 +114,8 @@ def _added(line: PermissionLine) -> Confirmation:
     patterns = _patterns(permission, rest[1:], text)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
-    rules, more = add_rules(workspace, action, permission, patterns, agent)
-    notes += more
+    rules, warnings = add_rules(workspace, action, permission, patterns, agent)
+    notes += warnings
     rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
     return Confirmation(rows, _COLUMNS, title=_changed("Added until the kernel ends", rows), notes=notes)
 
@@ -128,15 +128,15 @@ def _changed(what: str, rows: list[dict[str, Any]]) -> str:
 def _save(
     workspace: Workspace, permission: str, patterns: list[str], action: Action, notes: list[str], agent: str | None
 ) -> Confirmation:
-    saved, more = save_rules(workspace, action, permission, patterns, agent)
+    saved, warnings = save_rules(workspace, action, permission, patterns, agent)
     rules = in_order(workspace, agent)
     rows = []
     for pattern in map(expand, saved.patterns):
-        wanted = Rule(permission, pattern, action)
-        places = [n for n, rule in enumerate(rules, 1) if rule == wanted and file_of(rule) is not None]
-        rows += [{"n": n, **wanted.to_wire(), "origin": rules[n - 1].origin} for n in places[-1:]]
+        saved_rule = Rule(permission, pattern, action)
+        numbers = [n for n, rule in enumerate(rules, 1) if rule == saved_rule and file_of(rule) is not None]
+        rows += [{"n": n, **saved_rule.to_wire(), "origin": rules[n - 1].origin} for n in numbers[-1:]]
     title = _changed(f"Saved in {', '.join(saved.files)}", rows)
-    return Confirmation(rows, _COLUMNS, title=title, notes=[*notes, *more])
+    return Confirmation(rows, _COLUMNS, title=title, notes=[*notes, *warnings])
 
 
 def _revoke(line: PermissionLine) -> Confirmation:
