@@ -109,7 +109,7 @@ def test_is_called_listed_completed_and_described(ip: Shell, id: str) -> None:
 
 @pytest.mark.parametrize("id", ORIGINS)
 def test_bad_arguments_are_told_before_it_runs(ip: Shell, id: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match="times needs"):
+    with pytest.raises(InvalidArgumentsError, match="times must be"):
         ip.run(f"%tool {id} hello times=often")
     with pytest.raises(InvalidArgumentsError, match="text"):
         ip.run(f"%tool {id} times=2")
