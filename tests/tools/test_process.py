@@ -67,6 +67,14 @@ async def test_exit_codes_and_signals() -> None:
     assert (await run("kill -SEGV $$"))[0] == Exit(None, signal.SIGSEGV)
 
 
+async def test_no_exit_of_many_short_commands_is_lost() -> None:
+    """Some end before their supervisor has begun to watch them, and some are orphans it must not take for them."""
+    async with asyncio.timeout(60):
+        for code in range(150):
+            exits = await asyncio.gather(*(run(f"true & (true &) ; exit {code % 100 + n}") for n in range(2)))
+            assert [outcome.code for outcome, _ in exits] == [code % 100, code % 100 + 1]
+
+
 async def test_stdin_is_closed_and_the_folder_is_right(tmp_path: Path) -> None:
     assert await run("cat; pwd", tmp_path) == (Exit(0), f"{tmp_path}\n")
 
