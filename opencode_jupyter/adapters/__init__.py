@@ -14,7 +14,7 @@ _NO_OPTIONS = "nothing"
 
 
 def adapt(source: Any, **options: Any) -> list[Tool] | None:
-    """The tools that another library's object stands for.
+    """Convert another library's object to tools.
 
     Taken are LangChain's ``BaseTool`` and toolkits, pydantic-ai's ``Tool`` and toolsets, an MCP ``Tool``, a tool as
     OpenAI's or Anthropic's API takes it (a dict), and lists of all these.
@@ -28,7 +28,7 @@ def adapt(source: Any, **options: Any) -> list[Tool] | None:
         The tools; None if the object is of none of these kinds.
 
     Raises:
-        TypeError: an option is missing, or is not for this kind; or the tool needs what can't be given here.
+        TypeError: an option is missing, or is not for this kind; or the tool needs what is unavailable here.
     """
     if isinstance(source, (list, tuple)):
         return [tool for item in source for tool in _of_a_list(item, options)]

@@ -201,7 +201,7 @@ class Cluster:
 
 
 def _sendable(job: BatchJob) -> BatchJob:
-    """A job as it stands in the task graph: plain data, the request itself left out.
+    """A job in plain data for the task graph, without the request itself.
 
     Raises:
         TypeError: a model is no name, or it goes on in a session, which is not there.

@@ -75,7 +75,7 @@ class Evaluation:
     """Rows of an evaluation, one for each case, model and repeat.
 
     Attributes:
-        rows: as they were made and kept: with ``scores`` (by scorer) and ``why`` (their words).
+        rows: with ``scores`` and ``why`` (explanations) by scorer.
         models: in the order they were given.
         scorers: names of all scores there are.
     """

@@ -119,7 +119,7 @@ async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> A
     """A workspace for another folder: registered tools, rules and what runs tools are those of `workspace`.
 
     Args:
-        workspace: the one it stands beside.
+        workspace: the workspace whose tools and rules it shares.
         directory: its folder.
         own_config: go by that folder's config files; else by the configuration of `workspace`.
     """

@@ -55,7 +55,7 @@ class Outcome:
     Attributes:
         index: the request's place.
         request: as it was given.
-        text: the answer's words, or the tool's output.
+        text: the answer's text, or the tool's output.
         value: the validated object where a `format` was asked for; the `ToolResult` of a tool call; else None.
         steps: how many times the model was asked.
         calls: tool calls, those of child sessions not counted.
@@ -151,12 +151,12 @@ class Results(list[Outcome]):
 
     @property
     def texts(self) -> list[str]:
-        """Each one's words."""
+        """The text of each outcome."""
         return [outcome.text for outcome in self]
 
     @property
     def values(self) -> list[Any]:
-        """Each one's value."""
+        """The value of each outcome."""
         return [outcome.value for outcome in self]
 
     @property

@@ -280,7 +280,7 @@ async def _awaited(run: Run) -> Answer:
 
 
 def aborted(reason: str) -> ToolAbortedError:
-    """What the one who waits for the runs is told when they are stopped."""
+    """The error for whoever waits for runs that were stopped."""
     return ToolAbortedError(f"the runs were {'interrupted' if reason == 'interrupted' else 'stopped'}", reason=reason)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 PASS = 0.5
-"""The value from which a score passes by default."""
+"""The lowest value that passes by default."""
 
 Scorer = Callable[["Case", Any, "ToolHost"], Any]
 """A function of the case, the answer (`Answer`; the `Outcome` of a tool call) and the run's workspace, plain or async.
@@ -86,7 +86,7 @@ def _name(scorer: Any) -> str:
 
 
 async def score(name: str, scorer: Scorer, case: Case, answer: Any, workspace: ToolHost) -> dict[str, Score]:
-    """What a scorer says, by name: its own, or ``name.key`` for each key of a dict.
+    """A scorer's scores by name: its own, or ``name.key`` for each key of a dict.
 
     Raises:
         TypeError: it returned nothing that can be a score.
@@ -132,7 +132,7 @@ SHOWN = 300
 
 
 def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:
-    """The answer is what is expected: its words, without space around them, or its value if that is no text."""
+    """The answer is what is expected: its text, without space around it, or its value if that is no text."""
     expected = case.expected
     actual = answer.value if not isinstance(expected, str) and answer.value is not None else answer.text
     same = str(actual).strip() == str(expected).strip() if isinstance(actual, str) else _plain(actual) == expected
@@ -140,14 +140,14 @@ def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:
 
 
 def contains(case: Case, answer: Any, workspace: ToolHost) -> Score:
-    """The answer's words contain what is expected: a text, or every one of a list of them."""
+    """The answer's text contains what is expected: a text, or each of a list of texts."""
     expected = [case.expected] if isinstance(case.expected, str) else list(case.expected)
     missing = [str(text) for text in expected if str(text) not in answer.text]
     return Score(float(not missing), f"missing: {', '.join(missing)}" if missing else "")
 
 
 def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
-    """A pattern is found in the answer's words; left out, what the case expects is the pattern.
+    """A pattern is found in the answer's text; left out, what the case expects is the pattern.
 
     Raises:
         re.error: it is no pattern.
@@ -163,7 +163,7 @@ def regex(pattern: str | None = None, flags: int = 0) -> Scorer:
 
 
 def json_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:
-    """The answer is the JSON that is expected: its value, or its words (in a fence or not), whatever their order."""
+    """The answer is the JSON that is expected: its value, or its text (in a fence or not), whatever their order."""
     expected = json.loads(case.expected) if isinstance(case.expected, str) else case.expected
     actual = answer.value
     if actual is None:

@@ -43,7 +43,7 @@ class Redirect:
     """One login's redirect address. Made by `open_redirect`; used on one event loop.
 
     Attributes:
-        uri: what the authorization server is told to send the browser to.
+        uri: the address that the authorization server sends the browser to.
         listening: this machine listens there; if not, the answer must be pasted.
     """
 

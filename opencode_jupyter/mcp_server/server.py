@@ -101,7 +101,7 @@ class ToolServer:
 
     @property
     def initialization(self) -> InitializationOptions:
-        """What a client is told when it connects."""
+        """The server's options at the initialization of a connection."""
         return self.server.create_initialization_options(NotificationOptions(tools_changed=True))
 
     @contextlib.asynccontextmanager

@@ -48,7 +48,7 @@ class PluginExports:
     problems: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """The tools and hooks in words."""
+        """A line about the tools and hooks."""
         parts = []
         if self.tools:
             parts.append("tools " + ", ".join(tool.id for tool in self.tools))

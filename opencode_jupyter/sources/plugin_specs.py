@@ -70,7 +70,7 @@ class PluginSpec:
         name: as a person reads it.
         kind: what `target` is.
         target: an entry point, a module's name, a file.
-        source: where it comes from, in words.
+        source: where it comes from, for a person.
         digest: of the file and what it imports from beside it.
         code: the same as it was read; this is what runs.
         subject: what a person has to trust first; None if it needs no trust.
