@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None or [Path(argument).resolve() for argument in config.args] != [HERE]:
         return
-    files = sorted(str(path) for path in HERE.glob("*/test_*.py"))
+    files = sorted(str(path) for path in HERE.rglob("test_*.py"))
     first = len(files) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
     config.args = [*files[first:], *files[:first]]
 

@@ -1,4 +1,4 @@
-"""Kills workers at random moments, as process 1 of a PID namespace of its own; see `tests/unit/test_killed.py`.
+"""Kills workers at random moments, as process 1 of a PID namespace of its own; see `tests/unit/core/test_killed.py`.
 
 ``python fault_driver.py WORKER TIMES FOLDER``: for each round, start the worker ``WORKER`` (a function of
 `fault_workers`) in ``FOLDER/<round>``, kill it with SIGKILL, wait until no process is left, and write what the worker

@@ -1,7 +1,7 @@
 import cases from '../../../tests/data/tool_lines.json';
 import { pythonCall, toolLine } from '../card/toolLine';
 
-// tests/unit/test_tool_lines.py reads the same lines back
+// tests/unit/jupyter/test_tool_lines.py reads the same lines back
 test.each(cases.map(({ tool, input, line, python }) => ({ tool, input: input as unknown, line, python })))(
   '$line',
   ({ tool, input, line, python }) => {

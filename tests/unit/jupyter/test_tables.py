@@ -6,7 +6,7 @@ import pytest
 
 from opencode_jupyter.jupyter.tables import CELL_CHARS, TEXT_WIDTH, Table, WrappedTable
 from tests.support.shells import Shell
-from tests.unit.test_magics import ip
+from tests.unit.jupyter.test_magics import ip
 
 __all__ = ["ip"]  # a fixture
 

@@ -18,8 +18,7 @@ from opencode_jupyter.agent.model import Request
 from opencode_jupyter.agent.scripted import ScriptedModel, call, say
 from opencode_jupyter.batch import Progress, RunTimeoutError
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError, ToolError
-
-from ..support.saying import Said, Saying, prompt_of, results_of, slow
+from tests.support.saying import Said, Saying, prompt_of, results_of, slow
 
 pytestmark = pytest.mark.anyio
 

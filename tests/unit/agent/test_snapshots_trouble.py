@@ -26,7 +26,7 @@ from tests.support.repository import repository
 from tests.support.snapshots import patch, restore
 
 pytestmark = pytest.mark.anyio
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

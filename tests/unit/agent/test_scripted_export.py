@@ -14,7 +14,7 @@ from opencode_jupyter.core.messages import Message, part_from_wire
 from opencode_jupyter.core.sessions import Session
 from tests.support.script_player import Talk, script_of_text
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def message(id: str, info: dict[str, Any], *parts: dict[str, Any]) -> Message:

@@ -248,7 +248,7 @@ def test_the_switches_that_are_set_are_described() -> None:
 def test_every_variable_that_is_read_is_described() -> None:
     import re
 
-    package = Path(__file__).parents[2] / "opencode_jupyter"
+    package = Path(__file__).parents[3] / "opencode_jupyter"
     read = {
         name
         for path in package.rglob("*.py")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-
-from ..support.model_servers.openai import ScriptedServer
-from ..support.model_servers.server import Request
+from tests.support.model_servers.openai import ScriptedServer
+from tests.support.model_servers.server import Request
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from opencode_jupyter.jupyter.magics.parameters import Spec
 from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GALLERY = ROOT / "notebooks" / "06-gallery.ipynb"
 TOOLS = (*builtin_tools(), *agent_tools())
 IN_THE_NOTEBOOK = ("python", "inspect")

@@ -426,7 +426,7 @@ def test_logs_without_a_handler_still_reach_the_terminal(tmp_path: Path) -> None
         "import os; logging.getLogger('opencode_jupyter.x').warning('say %s', os.environ['MY_SERVICE_TOKEN']);"
         "logging.getLogger('opencode_jupyter.x').info('quiet')"
     )
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,

@@ -100,7 +100,7 @@ def first_call(folder: Path, *arguments: str) -> list[str]:
 def run(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a script in a Python of its own."""
     folders = {name: str(folder / name) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "IPYTHONDIR")}
-    paths = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, "-c", script, *arguments],
         cwd=folder,

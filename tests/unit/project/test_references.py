@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CODE = ("opencode_jupyter", "labextension/src", "tests", "bench")
 DOCUMENTS = sorted(
     [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")), *ROOT.glob("docs/**/*.md")]

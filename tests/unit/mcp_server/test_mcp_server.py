@@ -23,8 +23,7 @@ from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, r
 from opencode_jupyter.mcp_server.command import ServeOptions
 from opencode_jupyter.mcp_server.server import ToolServer
 from opencode_jupyter.workspace import Workspace
-
-from ..support.mcp_process import GENERATIONS, Person
+from tests.support.mcp_process import GENERATIONS, Person
 
 # ---------------------------------------------------------------------- options
 

@@ -35,7 +35,7 @@ DIFF = """--- a/src/clean.py
 +df = df.dropna(subset=["price"])
 +df["price"] = 1
 """
-HOSTILE: list[str] = json.loads((Path(__file__).parents[1] / "data" / "hostile.json").read_text())
+HOSTILE: list[str] = json.loads((Path(__file__).parents[2] / "data" / "hostile.json").read_text())
 EVIL = "<img src=x onerror=alert(1)></style></pre><script>alert(1)</script>\x1b[31m\x1b]0;t\x07\u202e\u200b\x00&\"'"
 
 

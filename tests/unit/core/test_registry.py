@@ -14,7 +14,7 @@ from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.registry import ORDER, split_model
 from opencode_jupyter.core.tool import Definition
 
-SCHEMAS = Path(__file__).parents[1] / "data" / "tool_schemas_1.1.65.json"
+SCHEMAS = Path(__file__).parents[2] / "data" / "tool_schemas_1.1.65.json"
 
 
 @pytest.fixture

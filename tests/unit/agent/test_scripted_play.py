@@ -19,7 +19,7 @@ from opencode_jupyter.core.errors import PermissionRejectedError
 from tests.support.script_player import Talk, said, script_of_text
 
 pytestmark = pytest.mark.anyio
-LESSON = Path(__file__).parents[2] / "notebooks" / "scripts" / "first-agent.py"
+LESSON = Path(__file__).parents[3] / "notebooks" / "scripts" / "first-agent.py"
 
 
 def model(text: str) -> ScriptedModel:

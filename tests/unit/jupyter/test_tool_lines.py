@@ -17,7 +17,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.jupyter.magics.arguments import parse
 
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data" / "tool_lines.json").read_text())
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "data" / "tool_lines.json").read_text())
 SEARCH = {
     "type": "object",
     "properties": {"query": {"type": "string"}, "top": {"type": "integer"}, "exact": {"type": "boolean"}},

@@ -22,7 +22,7 @@ sys.meta_path.insert(0, Missing())
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run(
         [sys.executable, "-c", WITHOUT_SDK + code],
         cwd=folder,

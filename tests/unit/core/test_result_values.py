@@ -351,7 +351,7 @@ async def test_what_is_kept_is_json_and_the_value_is_not_kept(ws: Workspace) -> 
 
 
 def test_a_card_draws_them_with_everything_escaped() -> None:
-    from tests.unit.test_card_bodies import done
+    from tests.unit.jupyter.test_card_bodies import done
 
     frame = pd.DataFrame({EVIL: [EVIL, "b"], "n": [1, 20]}, index=pd.Index([EVIL, "y"]))
     result = as_result("t", frame)

@@ -15,8 +15,7 @@ from opencode_jupyter.agent.model import Request
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import PermissionRejectedError, ToolError
 from opencode_jupyter.core.result import ToolResult
-
-from ..support.saying import Saying, prompt_of, results_of
+from tests.support.saying import Saying, prompt_of, results_of
 
 pytestmark = pytest.mark.anyio
 

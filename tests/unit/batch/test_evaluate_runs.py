@@ -15,8 +15,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.batch import Case, command, contains, exact, files_equal, model_graded
 from opencode_jupyter.core.errors import ToolAbortedError
-
-from ..support.saying import Saying, prompt_of, results_of, slow
+from tests.support.saying import Saying, prompt_of, results_of, slow
 
 pytestmark = pytest.mark.anyio
 
