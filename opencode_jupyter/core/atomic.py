@@ -79,6 +79,11 @@ def note_own(path: Path) -> None:
             del _own[next(iter(_own))]
 
 
+def disown(path: str) -> None:
+    """Take back `note_own`."""
+    _own.pop(path, None)
+
+
 def is_own(path: str) -> bool:
     """Whether this process wrote a file as it is now."""
     with contextlib.suppress(OSError):

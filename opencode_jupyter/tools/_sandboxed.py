@@ -71,7 +71,7 @@ class CommandSandbox:
             What became of them, for the reader of the result; empty if there are none, or they are back.
         """
         if self.startup is None or not self.startup.moved:
-            return ""
+            return self.startup.describe() if self.startup is not None else ""
         names = [*self.startup.moved]
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         blocked = f"writing {', '.join(names[:SHOWN])}{more}, which other programs run or obey"

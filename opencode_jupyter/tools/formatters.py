@@ -21,6 +21,7 @@ import anyio.to_thread
 
 from ..core import atomic
 from ..core.flags import flag
+from ..core.permission.sensitive_files import is_startup_file
 from ..runtime.sandbox.service import Sandbox
 from ._paths import find_program
 from .process.child import spawn
@@ -214,6 +215,8 @@ class Formatters:
             if path.suffix in formatter.extensions and await self._is_enabled(formatter):
                 service = self._workspace.service(Sandbox)
                 sandbox = service.program("formatter", formatter.name)
+                if sandbox is not None and is_startup_file(str(path)):
+                    continue  # the sandbox would undo it
                 try:
                     with service.startup_files_kept(sandbox):
                         if await self._run(formatter, path, sandbox):

@@ -7,10 +7,12 @@ at afterwards: what is new is moved out of the project, and what was there is pu
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import shutil
 import stat
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,18 +43,25 @@ SHOWN = 8
 
 
 class _State(NamedTuple):
-    """What shows that a file is another: its kind and mode, number, size and time."""
+    """What shows that a file is another: its kind and mode, number, size and times.
+
+    The time of change cannot be set, so that it shows what was written in place.
+    """
 
     mode: int
     inode: int
     size: int
-    time: int
+    modified: int
+    changed: int
 
 
 _Content = bytes | str
 """A file's bytes, or where a link leads."""
 _contents: dict[str, tuple[_State, _Content]] = {}
 """What the start-up files hold that were read; a file that stays the same is not read again."""
+_watches: weakref.WeakSet[StartupFiles] = weakref.WeakSet()
+"""Those whose program still runs: calls run side by side."""
+_numbers = itertools.count()
 
 
 class StartupFiles:
@@ -60,6 +69,7 @@ class StartupFiles:
 
     Attributes:
         moved: where each is now that was made or changed, by where it was; "" for one that was only deleted.
+        stuck: those that could not be put back as they were.
     """
 
     def __init__(self, policy: SandboxPolicy | None, storage: Path) -> None:
@@ -78,9 +88,13 @@ class StartupFiles:
             if content is not None:
                 self._old[path] = state, content
         self.moved: dict[str, str] = {}
+        self.stuck: list[str] = []
+        self._number = next(_numbers)
+        _watches.add(self)
 
     def move(self) -> None:
         """Undo what was made, changed or deleted; what was written goes into the storage folder."""
+        _watches.discard(self)
         now = dict(self._present())
         for path, state in now.items():
             before = self._before.get(path)
@@ -89,9 +103,9 @@ class StartupFiles:
                 continue  # the last: it was moved with its folder
             if not atomic.is_own(path):
                 self._take(path)
-        gone = tuple(f"{root}/.git/" for root in self._roots if not os.path.isdir(f"{root}/.git"))
+        gone = tuple(f"{root}/.git/" for root in self._roots if not _is_folder(f"{root}/.git"))
         for path, (state, content) in self._old.items():
-            if not os.path.lexists(path) and not path.startswith(gone):
+            if not os.path.lexists(path) and not path.startswith(gone) and self._link_above(path) is None:
                 self._put_back(path, state, content)
 
     def restore(self) -> None:
@@ -103,16 +117,18 @@ class StartupFiles:
                 if target:
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     shutil.move(target, path)
+                    atomic.note_own(Path(path))
                 del self.moved[path]
 
     def describe(self) -> str:
         """Where the files are now that were moved, for people and models."""
-        places = [f"{path} is {f'now {target}' if target else 'as before'}" for path, target in self.moved.items()]
+        places = [f"{path} could not be put back as it was: look at it" for path in self.stuck]
+        places += [f"{path} is {f'now {target}' if target else 'as before'}" for path, target in self.moved.items()]
         return "; ".join(places[:SHOWN])
 
     def noted(self, result: ToolResult) -> ToolResult:
         """The result of a call, which names the files that were moved."""
-        if self.moved:
+        if self.moved or self.stuck:
             undone = "The sandbox undid changes of files that other programs run or obey"
             result.output = f"{result.output}\n\n{undone}: {self.describe()}"
         return result
@@ -122,14 +138,19 @@ class StartupFiles:
         return state != before and (state.mode != before.mode or _read(path, state) != content)
 
     def _take(self, path: str) -> None:
-        make_private_folder(self._storage)
         target = str(self._storage / f"{len(self.moved)}-{os.path.basename(path)}")
-        shutil.move(path, target)
+        try:
+            make_private_folder(self._storage)
+            _make_movable(path)
+            shutil.move(path, target)
+        except (OSError, shutil.Error):
+            self._give_up(path)
+            return
         self.moved[path] = target
+        self._tell_others(path)
         log.warning("a sandboxed program wrote the start-up file %s; it is now %s", path, target)
 
     def _put_back(self, path: str, state: _State, content: _Content) -> None:
-        self.moved.setdefault(path, "")
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if isinstance(content, str):
@@ -137,22 +158,69 @@ class StartupFiles:
             else:
                 atomic.write(path, content, mode=stat.S_IMODE(state.mode))
         except (OSError, ToolError):
-            log.warning("the start-up file %s, which a sandboxed program changed, cannot be put back", path)
+            self._give_up(path)
+            return
+        atomic.disown(path)  # an earlier call may have to undo it again
+        self.moved.setdefault(path, "")
+        self._tell_others(path)
+
+    def _give_up(self, path: str) -> None:
+        self.stuck.append(path)
+        log.warning("the start-up file %s, which a sandboxed program changed, cannot be put back", path)
+
+    def _tell_others(self, path: str) -> None:
+        """Have watches that began later take for the state before theirs what it was before this one."""
+        for other in [watch for watch in _watches if watch._number > self._number]:
+            for known in [known for known in other._before if f"{known}/".startswith(f"{path}/")]:
+                del other._before[known]
+                other._old.pop(known, None)
+            if path in self._old:
+                other._before[path], other._old[path] = self._old[path][0], self._old[path]
 
     def _present(self) -> Iterator[tuple[str, _State]]:
-        found = [f"{root}/.git" for root in self._roots if not os.path.isdir(f"{root}/.git")]
-        for path in [*self._paths, *found]:
+        """What there is; nothing that lies behind a link, which may lead out of the folder."""
+        repositories = [f"{root}/.git" for root in self._roots if not _is_folder(f"{root}/.git")]
+        for path in dict.fromkeys(self._link_above(path) or path for path in [*self._paths, *repositories]):
             with contextlib.suppress(OSError):
                 state = _state(path)
                 yield path, state
                 if stat.S_ISDIR(state.mode):
                     yield from _entries(path, DEPTH)
 
+    def _link_above(self, path: str) -> str | None:
+        """The outermost link among the folders between the writable folder and a path."""
+        root = next(root for root in self._roots if path.startswith(f"{root}/"))
+        folder = os.path.dirname(path)
+        links = []
+        while len(folder) > len(root):
+            if os.path.islink(folder):
+                links.append(folder)
+            folder = os.path.dirname(folder)
+        return links[-1] if links else None
+
+
+def _is_folder(path: str) -> bool:
+    """Whether it is a folder itself, and no link to one."""
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _make_movable(path: str) -> None:
+    """Let a path and what is in it be moved by its owner, whatever modes a program has set."""
+    for folder in [os.path.dirname(path), path] if _is_folder(path) else [os.path.dirname(path)]:
+        os.chmod(folder, os.stat(folder).st_mode | stat.S_IRWXU)
+    if _is_folder(path):
+        for folder, names, _ in os.walk(path):
+            for name in names:
+                inner = os.path.join(folder, name)
+                if not os.path.islink(inner):
+                    os.chmod(inner, os.stat(inner).st_mode | stat.S_IRWXU)
+
 
 def _state(path: str) -> _State:
-    found = os.lstat(path)
-    is_folder = stat.S_ISDIR(found.st_mode)  # its time changes with its entries, which are looked at by themselves
-    return _State(found.st_mode, found.st_ino, 0 if is_folder else found.st_size, 0 if is_folder else found.st_mtime_ns)
+    status = os.lstat(path)
+    if stat.S_ISDIR(status.st_mode):  # its times change with its entries, which are looked at by themselves
+        return _State(status.st_mode, status.st_ino, 0, 0, 0)
+    return _State(status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _read(path: str, state: _State) -> _Content | None:

@@ -343,7 +343,6 @@ async def test_allowing_does_not_overrule_a_deny(workspace: Workspace) -> None:
 @pytest.mark.anyio
 async def test_a_parked_call(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that waits for answers is given back once, for the same request, and ends if nobody comes back."""
-    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
     served = ToolServer(workspace)
     call = {"filePath": "a.txt", "content": "x"}
     yes = {"ask1": types.ElicitResult(action="accept", content={"answer": "once"})}
@@ -368,6 +367,7 @@ async def test_a_parked_call(workspace: Workspace, monkeypatch: pytest.MonkeyPat
         with pytest.raises(MCPError, match="call the tool again"):
             await send(call, first.request_state)
 
+        monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
         left = await send({**call, "filePath": "b.txt"})
         assert len(workspace.permissions.pending()) == 1
         with anyio.fail_after(20):
