@@ -15,7 +15,7 @@ class Signal<T> {
 }
 
 /** A notebook that is open, with a kernel that answers control messages with `reply`, or not at all. */
-function open(id: string, source: string, reply?: unknown) {
+function open(id: string, source: string, reply?: unknown, type = 'code') {
   const sent: unknown[] = [];
   const kernel = {
     id,
@@ -41,7 +41,7 @@ function open(id: string, source: string, reply?: unknown) {
   const document = {
     node: globalThis.document.createElement('div'),
     title: { label: `${id}.ipynb` },
-    content: { model: { cells: [{ sharedModel: { getSource: () => source } }] } },
+    content: { model: { cells: [{ sharedModel: { cell_type: type, getSource: () => source } }] } },
     context: { ready: Promise.resolve() },
     sessionContext: { session: { kernel }, iopubMessage, statusChanged, kernelChanged: new Signal<void>() }
   };
@@ -93,6 +93,32 @@ test('a kernel that says hello is known, and is gone when it restarts', async ()
   await settle();
   expect(again.hub.kernels()).toHaveLength(1);
 });
+
+test.each(['  %%tool bash\nls', 'import x\n\n\t%agent build', "a.b['c'], d = %tool read a", 'x\r\ny =\t%tool read a'])(
+  'a kernel is asked because of the magic in %j',
+  async source => {
+    const { hub } = hubOf(open('a', source, { asks: [] }));
+    await settle();
+    expect(hub.kernels()).toHaveLength(1);
+  }
+);
+
+test('text about the package does not count as its use', async () => {
+  const { hub } = hubOf(open('a', '# opencode_jupyter\n%tool read a', { asks: [] }, 'markdown'));
+  await settle();
+  expect(hub.kernels()).toEqual([]);
+});
+
+test.each(['\n', '\r', ' ', '\t', ' \n', '1, 2, 3\n', '1, 2, 3', 'x = ', '=', '%', '\u2028', '\u00a0\n'])(
+  'a cell of 20,000 times %j does not hold the page up',
+  async line => {
+    const before = performance.now();
+    const { hub } = hubOf(open('a', line.repeat(20_000), { asks: [] }));
+    await settle();
+    expect(performance.now() - before).toBeLessThan(500);
+    expect(hub.kernels()).toEqual([]);
+  }
+);
 
 test('words of the kernel about what went wrong are the error', async () => {
   const ours = open('d', 'opencode_jupyter', { error: 'The kernel is too busy.' });

@@ -213,13 +213,13 @@ function cellServer(app: { hasPlugin?(id: string): boolean }): string {
   return serverRunsCells() && app.hasPlugin?.(SERVER_EXECUTOR) ? 'jupyter-server-documents' : '';
 }
 
-/** A cell that uses the package: loads it, or has one of its main magics. */
-const USES = /opencode_jupyter|^\s*(?:[\w\s,.[\]'"*]*=\s*)?%%?(?:tool|agent)\b/m;
+/** Code that uses the package: loads it, or has one of its main magics. Linear in its length: it may be of a stranger. */
+const USES = /opencode_jupyter|^(?:[\w \t,.[\]'"*]*=)?[ \t]*%%?(?:tool|agent)\b/m;
 
-/** Whether a cell of the notebook uses the package. */
+/** Whether a code cell of the notebook uses the package. */
 function usesTools(document: Opened): boolean {
   const cells = [...(document.content?.model?.cells ?? [])];
-  return cells.some(({ sharedModel }) => USES.test(sharedModel.getSource()));
+  return cells.some(({ sharedModel }) => sharedModel.cell_type === 'code' && USES.test(sharedModel.getSource()));
 }
 
 const plugin: JupyterFrontEndPlugin<KernelHub> = {
