@@ -15,8 +15,10 @@ import multiprocessing
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -81,11 +83,30 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
 
 
 def read_in_processes(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
-    """Read files in worker processes; gives their updates in batches."""
-    batches = [asked[i : i + BATCH] for i in range(0, len(asked), BATCH)]
+    """Read files in worker processes; gives their updates in batches.
+
+    When a worker is killed (out of memory, say), the files that are left are read one by one, so that it is known which
+    one does it; that one is stored as empty.
+    """
+    batches = deque(asked[i : i + BATCH] for i in range(0, len(asked), BATCH))
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(workers, context, _begin) as pool:
-        yield from pool.map(partial(_look, root), batches)
+    try:
+        with ProcessPoolExecutor(workers, context, _begin) as pool:
+            for updates in pool.map(partial(_look, root), list(batches)):
+                batches.popleft()
+                yield updates
+    except BrokenProcessPool:
+        pass
+    files = deque(file for batch in batches for file in batch)
+    while files:
+        with ProcessPoolExecutor(1, context, _begin) as pool:
+            try:
+                while files:
+                    updates = pool.submit(_look, root, [files[0]]).result()
+                    files.popleft()
+                    yield updates
+            except BrokenProcessPool:
+                yield [_empty(root, files.popleft()[0])]
 
 
 def _begin() -> None:
@@ -103,6 +124,14 @@ def _end_with_builder() -> None:
 def _look(root: str, batch: list[Asked]) -> list[Any]:
     look = importlib.import_module("codeindex.extract").look
     return [look(root, path, digest) for path, digest in batch]
+
+
+def _empty(root: str, path: str) -> tuple[str, int, int, bytes, list[Any]]:
+    try:
+        status = os.lstat(os.path.join(root, path))
+    except OSError:
+        return path, 0, 0, b"", []
+    return path, status.st_mtime_ns, status.st_size, b"", []
 
 
 def _say(line: str) -> None:
