@@ -202,11 +202,12 @@ class Commands:
             text = word.text or ""
             if text.startswith("-"):
                 text = text.partition("=")[2]
-            program, *rest = text.lstrip(_ESCAPES).split(" ", 1)
-            if program:
-                reading = " ".join(
-                    [os.path.basename(program), *rest, *(following.shown for following in arguments[at + 1 :])]
-                )
+            program, _, rest = text.lstrip(_ESCAPES).partition(" ")
+            following = [word.shown for word in arguments[at + 1 :]]
+            line = [os.path.basename(program), *([rest] if rest else [])]
+            path = [os.path.basename(text)]  # the word may be a program's path with spaces in it
+            readings = dict.fromkeys(" ".join([*words, *following]) for words in (line, path) if words[0])
+            for reading in readings:
                 self._asks.suspect(reading, is_program=shutil.which(text) is not None, of=of)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
