@@ -6,12 +6,16 @@ import contextlib
 import os
 import signal
 from glob import glob
+from typing import Any
 
 
 def children() -> frozenset[int]:
-    """The kernel's child processes by their numbers; empty where the system does not list them at no cost."""
+    """The kernel's child processes by their numbers; empty where `interrupt_children` does nothing."""
+    files = glob("/proc/self/task/*/children")
+    if not files:  # not Linux, or a Linux that does not list them
+        return frozenset(child.pid for child in _children())
     numbers: set[int] = set()
-    for file in glob("/proc/self/task/*/children"):
+    for file in files:
         with contextlib.suppress(OSError), open(file, encoding="ascii") as text:  # a thread may have ended
             numbers.update(map(int, text.read().split()))
     return frozenset(numbers)
@@ -23,18 +27,24 @@ def interrupt_children(others: frozenset[int]) -> None:
     A wait for a child may be one that nothing else ends (``os.system``), and what waits need not end the child. What
     left the group is meant to live on, as are processes that other cells started.
     """
+    for child in _children():
+        if child.pid not in others:
+            for process in (child, *_children(child.pid, recursive=True)):
+                _interrupt(process.pid)
+
+
+def _children(parent: int | None = None, *, recursive: bool = False) -> list[Any]:
+    """A process's children (the kernel's) as psutil finds them; none without psutil, or where they get no signal."""
     if os.name != "posix":
-        return
+        return []
     try:
         import psutil  # type: ignore[import-untyped]  # ipykernel brings it
     except ImportError:
-        return
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process().children():
-            if child.pid not in others:
-                with contextlib.suppress(psutil.Error):
-                    for process in (child, *child.children(recursive=True)):
-                        _interrupt(process.pid)
+        return []
+    try:
+        return list(psutil.Process(parent).children(recursive=recursive))
+    except psutil.Error:
+        return []
 
 
 def _interrupt(pid: int) -> None:
