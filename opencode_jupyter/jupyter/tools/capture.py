@@ -4,6 +4,7 @@ What Python prints and displays is told apart by a context variable, not by exch
 tasks that were there before keep their own output, and those that the code starts carry the variable with them.
 What comes later from them, when the call is over, goes to the cell that made the call. File descriptors 1 and 2 know
 no contexts; in a kernel they are led into a pipe while the code runs, so that child processes and C code show up too.
+They are given back while it awaits, since other cells run then.
 """
 
 from __future__ import annotations
@@ -125,6 +126,17 @@ class Capture:
             yield
         finally:
             CAPTURE.reset(token)
+
+    @contextlib.contextmanager
+    def descriptors(self) -> Iterator[None]:
+        """What child processes that begin inside and C code write is this run's."""
+        if self._pipe is not None:
+            self._pipe.redirect()
+        try:
+            yield
+        finally:
+            if self._pipe is not None:
+                self._pipe.restore()
 
     def write(self, text: str) -> int:
         """Take text, from any thread."""
@@ -327,26 +339,40 @@ class _Patch:
 
 
 class _Pipe:
-    """File descriptors 1 and 2, led to a reader thread between `open` and `close`."""
+    """A pipe with a reader thread between `open` and `close`, to which file descriptors 1 and 2 may lead."""
 
     def __init__(self, give: Callable[[str], bool]) -> None:
         self._give = give
         self._before: list[int] = []
+        self._write_end: int | None = None
         self.ended = threading.Event()
 
     def open(self, late: Any) -> None:
-        """Lead them here; what `give` does not take is written to `late`, as the calling cell's."""
-        read_end, write_end = os.pipe()
+        """Begin to read; what `give` does not take is written to `late`, as the calling cell's."""
+        read_end, self._write_end = os.pipe()
         context = contextvars.copy_context()
         reader = threading.Thread(
             target=context.run, args=(self._read, read_end, late.write), name="opencode-capture", daemon=True
         )
         reader.start()
+
+    def redirect(self) -> None:
+        """Lead the descriptors here."""
+        if self._write_end is None:
+            return
         _flush_c()
         self._before = [os.dup(1), os.dup(2)]
-        os.dup2(write_end, 1)
-        os.dup2(write_end, 2)
-        os.close(write_end)
+        os.dup2(self._write_end, 1)
+        os.dup2(self._write_end, 2)
+
+    def restore(self) -> None:
+        """Put back what they were. A signal may end this early; calling it again does the rest."""
+        if not self._before:
+            return
+        _flush_c()
+        while self._before:
+            os.dup2(self._before[-1], len(self._before))
+            os.close(self._before.pop())
 
     def _read(self, read_end: int, late: Callable[[str], Any]) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -360,11 +386,10 @@ class _Pipe:
 
     def close(self) -> None:
         """Put back what they were. The reader ends when the last child that still writes has ended."""
-        _flush_c()
-        for number, before in enumerate(self._before, 1):
-            os.dup2(before, number)
-            os.close(before)
-        self._before = []
+        self.restore()
+        if self._write_end is not None:
+            os.close(self._write_end)
+            self._write_end = None
 
 
 def _flush_c() -> None:

@@ -21,7 +21,8 @@ import operator
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+import types
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
@@ -142,7 +143,7 @@ class CodeRun:
             flush_figures()  # those of the cell that calls are the cell's
             self._interrupts.install()
             self._capture.open()
-            with self._capture.context(), self._shell.builtin_trap:
+            with self._capture.context(), self._capture.descriptors(), self._shell.builtin_trap:
                 result = self._interrupts.guard(self._run)
                 outcome = self._outcome(result.error) if self._task is None else None
         except BaseException as error:
@@ -192,7 +193,7 @@ class CodeRun:
         """The task on the user's own loop. A `KeyboardInterrupt` or `SystemExit` that left it would end that loop."""
         error: BaseException | None = None
         try:
-            await self._awaiting(pieces)
+            await _in_steps(self._awaiting(pieces), self._capture.descriptors)
         except BaseException as raised:
             error = raised
         outcome = self._outcome(error)
@@ -260,6 +261,26 @@ class CodeRun:
             data, _ = self._shell.display_formatter.format(value)
             if data:
                 self._capture.show(data)
+
+
+@types.coroutine
+def _in_steps(
+    code: Coroutine[Any, Any, None], around: Callable[[], contextlib.AbstractContextManager[None]]
+) -> Generator[Any, Any, None]:
+    """Await `code`, each step of it inside `around`."""
+    step: Callable[[], Any] = functools.partial(code.send, None)
+    while True:
+        try:
+            with around():
+                awaited = step()
+            step = functools.partial(code.send, (yield awaited))
+        except BaseException as error:
+            if inspect.getcoroutinestate(code) != inspect.CORO_CLOSED:
+                step = functools.partial(code.throw, error)
+            elif isinstance(error, StopIteration):
+                return
+            else:
+                raise
 
 
 def _run_on_own_loop(code: Coroutine[Any, Any, None], outer: asyncio.AbstractEventLoop | None) -> None:
