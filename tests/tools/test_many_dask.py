@@ -104,7 +104,7 @@ async def test_200_runs_and_a_worker_killed_on_the_way(ws: Workspace, processes:
     assert results.texts == [f"wrote {i}" for i in range(200)]
     written = {path.name: path.read_text() for path in (ws.directory / "out").iterdir()}
     assert written == {f"{i}.txt": f"number {i}" for i in range(200)}
-    assert len({outcome.worker for outcome in results}) >= 4
+    assert len({outcome.worker for outcome in results}) >= 3, "the others go on; a new one may come too late"
     lost = [outcome for outcome in results if outcome.attempts > 1]
     assert all(one.worker == killed for outcome in lost for one in outcome.lost)
     # whole sessions came back, and are kept here
