@@ -86,10 +86,17 @@ def afterwards(content: Any, stem: str) -> list[str]:
 
 def text(cell: Any) -> str:
     """Everything in a cell's outputs as text, errors included."""
-    return "\n".join(
-        output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
-        for output in cell.outputs
-    )
+    return joined(cell.outputs)
+
+
+def joined(outputs: list[Any]) -> str:
+    """Outputs as text, a line each; what was printed may come in pieces."""
+    pieces = []
+    for output in outputs:
+        end = "" if output["output_type"] == "stream" else "\n"
+        data = output.get("data", {}).get("text/plain") or output.get("evalue", "")
+        pieces.append((output.get("text") or data) + end)
+    return "".join(pieces)
 
 
 def outputs(content: Any) -> list[Any]:
@@ -126,9 +133,7 @@ def runs(content: Any) -> list[Any]:
 
 def said(content: Any) -> str:
     """What the cells printed, and their values, as text."""
-    return "\n".join(
-        output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in outputs(content)
-    )
+    return joined([output for output in outputs(content) if output["output_type"] != "error"])
 
 
 def test_it_runs_and_leaves_plain_cards(executed: Any) -> None:
