@@ -38,7 +38,10 @@ def blocked_by(policy: SandboxPolicy, output: str, cwd: str) -> str | None:
         refused, missing = _REFUSED.search(line), _MISSING.search(line)
         if refused or missing:
             for word in _PATH.findall(_PROGRAM.sub("", line)):
-                path = os.path.realpath(os.path.join(cwd, os.path.expanduser(word)))
+                try:
+                    path = os.path.realpath(os.path.join(cwd, os.path.expanduser(word)))
+                except OSError:  # before Python 3.13, for a link that must not be read: /proc/1/root
+                    continue
                 if any(is_within(path, hidden) for hidden in policy.hidden) and os.path.exists(path):
                     return f"reading {path}"
                 if refused and os.sep in path and _only_outside(policy, path, "/" in word or os.path.lexists(path)):

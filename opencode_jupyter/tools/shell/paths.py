@@ -200,8 +200,12 @@ class Paths:
 
     def _at(self, path: str, folder: bool, sure: bool) -> list[str]:
         written = os.path.normpath(path)
-        actual = self._resolve(written)
-        if ".." in path.split("/") and (physical := os.path.realpath(path)) != actual:  # the shell's cd and the system
+        try:
+            actual, physical = self._resolve(written), os.path.realpath(path) if ".." in path.split("/") else None
+        except OSError:  # before Python 3.13, for a link that must not be read: /proc/1/root
+            self.unknown(path)
+            return []
+        if physical not in (None, actual):  # the shell's cd and the system
             return self._at(written, folder, sure) + self._at(physical, folder, sure)  # read link/.. in other ways
         inside = self._real is not None and (actual + os.sep).startswith(self._real) and actual == written
         if not inside and not self._contains(Path(written)):

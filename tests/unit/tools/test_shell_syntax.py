@@ -105,6 +105,16 @@ def test_paths_that_only_running_it_can_tell(command: str, unknown: list[str]) -
     assert read(command).reasons
 
 
+def test_a_link_that_must_not_be_read_leads_to_an_unknown_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def realpath(path: str | Path) -> str:  # as Python 3.11 does for /proc/1/root in a container
+        if str(path).startswith("/nowhere/link"):
+            raise PermissionError(13, "Permission denied", "/nowhere/link")
+        return str(path)
+
+    monkeypatch.setattr("os.path.realpath", realpath)
+    assert read("cat /nowhere/link/etc/passwd").unknown == ["/nowhere/link/etc/passwd"]
+
+
 def test_a_link_that_leads_out_is_outside(tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
