@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.store.database import open_database
-from opencode_jupyter.core.store.process import this_process
+from opencode_jupyter.core.store.process_identity import this_process
 from opencode_jupyter.core.store.rows import session_rows
 from opencode_jupyter.core.store.store import Store
 from tests.support.session_files import session

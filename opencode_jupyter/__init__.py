@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .core.installed_code import prefer
+from .core.import_guard import prefer
 
 if TYPE_CHECKING:
     from .core.context import InitContext, ToolContext

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.outcome import error_text
+from ..core.call_outcome import error_text
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
 from ..core.threads import run_at_home

@@ -7,10 +7,9 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..core.function import described
+from ..core.function_tool import context_of, described
 from ..core.result import ToolResult
 from ..core.result_values import is_library_value
-from ..core.signature import context_of
 from ..core.streaming import join, join_async
 from ..core.threads import run_in_thread
 from ..core.tool import as_result

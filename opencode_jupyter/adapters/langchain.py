@@ -13,11 +13,11 @@ from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolCallId, Tool
 from langchain_core.tools import Tool as SimpleTool
 from pydantic import BaseModel, PrivateAttr, ValidationError
 
+from ..core.call_outcome import error_text
 from ..core.errors import InvalidArgumentsError, ToolError
-from ..core.issues import as_json, list_issues, sentences
-from ..core.outcome import error_text
 from ..core.result import Attachment, ToolResult
-from ..core.schema_check import checker
+from ..core.schema_validation import checker
+from ..core.validation_issues import as_json, list_issues, sentences
 from ._foreign import foreign, plain, rows_of, text_of
 from ._model_calls import Caller
 from ._openai import parameters

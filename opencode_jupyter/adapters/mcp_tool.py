@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ToolError
-from ..core.schema_check import checker
+from ..core.schema_validation import checker
 from ..core.threads import call_soon, run_on_loop
 from ._foreign import foreign
 

@@ -13,8 +13,8 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage
 
+from ..core.call_outcome import error_text
 from ..core.errors import ToolError
-from ..core.outcome import error_text
 from ..core.result import Attachment, ToolResult
 from ._blocking import run_blocking
 from ._foreign import foreign, plain, rows_of, text_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..core.call_state import Completed, Failed, ToolPart
 from ..core.messages import Message, Part
 from ..core.sessions import Session
-from ..core.state import Completed, Failed, ToolPart
 from .events import Usage
 from .model import ModelInfo
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_state import ToolPart
 from ..core.messages import Message, Part, part_id, part_to_wire
 from ..core.sessions import Session
-from ..core.state import ToolPart
 from .history import after_summary, turns_of
 from .turns import Turn
 

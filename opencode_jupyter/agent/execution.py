@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..core.call_outcome import why_cancelled
 from ..core.errors import ToolAbortedError, ToolError
-from ..core.outcome import why_cancelled
 from ..core.threads import call_on_loop, call_soon, is_current, run_at_home
 
 if TYPE_CHECKING:

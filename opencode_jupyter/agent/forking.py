@@ -6,9 +6,9 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_state import now_ms
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
-from ..core.state import now_ms
 from .exchange.importing import Renaming, aborted, store_session
 from .exchange.reading import read
 

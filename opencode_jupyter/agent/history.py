@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.call_state import Completed, Failed, ToolPart
 from ..core.messages import Message
 from ..core.result import Attachment
-from ..core.state import Completed, Failed, ToolPart
 from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
 CLEARED = "[Old tool result content cleared]"

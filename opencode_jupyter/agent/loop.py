@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_state import now_ms
 from ..core.messages import Message, assistant_message, new_part, user_message
-from ..core.state import now_ms
 from .answer import Answer, Ended
 from .compaction import compact, overflows, prune
 from .errors import ModelError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ..core.state import now_ms
+from ..core.call_state import now_ms
 from .errors import ModelError
 
 if TYPE_CHECKING:

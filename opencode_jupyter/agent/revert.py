@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_state import Completed, ToolPart
 from ..core.errors import ToolError
 from ..core.messages import Message, part_id
 from ..core.sessions import Session
-from ..core.state import Completed, ToolPart
 from ..text.diff import shorten
 from .conversation import Conversation
 from .restore_plan import RestoredFiles, StepChange, restore_files
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEY = "revert"
 """Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
 WRITERS = ("edit", "write", "multiedit", "apply_patch")
-"""Tools whose changes `core.changes` keeps."""
+"""Tools whose changes `core.file_changes` keeps."""
 _WITHOUT_GIT = "revert:"
 """Begins the call id under which files put back without git are remembered."""
 
@@ -298,7 +298,7 @@ async def _restore(
 def _restore_without_git(
     workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, result: Reverted
 ) -> None:
-    """Without git: what tools that write files kept in this process (`core.changes`)."""
+    """Without git: what tools that write files kept in this process (`core.file_changes`)."""
     changes = workspace.changes
     if new is None:
         calls, name = {_WITHOUT_GIT + session.id}, None

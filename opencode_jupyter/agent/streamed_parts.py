@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_state import now_ms
 from ..core.messages import Message, new_part, part_id
-from ..core.state import now_ms
 from .events import Event, ReasoningDelta, ReasoningEnd, TextDelta, TextEnd
 
 if TYPE_CHECKING:

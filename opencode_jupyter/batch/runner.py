@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..agent.run import Run
     from ..agent.sessions import AgentSession
     from ..core.call import Call
+    from ..core.call_state import ToolPart
     from ..core.host import ToolHost
-    from ..core.state import ToolPart
 
 
 DEFAULT_WAIT = 2.0

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..agent.answer import Answer
 from ..agent.sessions import AgentSession
+from ..core.call_state import ToolPart
 from ..core.errors import ToolError
 from ..core.messages import Message, Part, part_from_wire
 from ..core.result import ToolResult
-from ..core.state import ToolPart
 from .results import Outcome
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import temporaries
+from . import temporary_files
 from .errors import ToolAbortedError, ToolError
 
 NEW_FILE_MODE = 0o644
@@ -47,8 +47,8 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         target = Path(os.path.realpath(shown))
         existing = _existing(target, shown)
         made = missing_folders(target.parent)
-        with temporaries.journaled():
-            temporary = temporaries.name(target.parent)
+        with temporary_files.journaled():
+            temporary = temporary_files.name(target.parent)
             try:
                 for folder in reversed(made):  # one by one: `mkdir(parents=True)` recurses
                     folder.mkdir(exist_ok=True)
@@ -196,7 +196,7 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
     Raises:
         ToolError: a change can't be made; the message says why, and that nothing is changed.
     """
-    with temporaries.journaled():
+    with temporary_files.journaled():
         return _write_all(writes, step)
 
 
@@ -273,7 +273,7 @@ class _Transaction:
             return
         if existing is not None and stat.S_ISREG(existing.st_mode) and not os.access(write.path, os.W_OK):
             raise PermissionError(errno.EACCES, "read-only file")
-        temporary = temporaries.name(_folder(write.path))
+        temporary = temporary_files.name(_folder(write.path))
         self._staged[write.path] = temporary
         if write.link is not None:
             temporary.symlink_to(write.link)
@@ -290,7 +290,7 @@ class _Transaction:
         status = _status(write.path)
         temporary = self._staged.get(write.path)
         if temporary is None:
-            aside = temporaries.name(write.path.parent, write.path)
+            aside = temporary_files.name(write.path.parent, write.path)
             write.path.rename(aside)
             self._log.append(_Committed(write, aside, status))
             return
@@ -300,7 +300,7 @@ class _Transaction:
             note_own(write.path)
             self._log.append(_Committed(write, None, None))
         else:
-            aside = temporaries.name(write.path.parent, write.path)
+            aside = temporary_files.name(write.path.parent, write.path)
             try:
                 os.link(write.path, aside, follow_symlinks=False)
             except (OSError, NotImplementedError):  # a file system without hard links: a moment without the file

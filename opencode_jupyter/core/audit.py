@@ -22,9 +22,9 @@ from .paths import make_private_folder
 from .store.rows import decision_wire, encode
 
 if TYPE_CHECKING:
+    from .call_state import ToolPart
     from .host import ToolHost
     from .permission import Decision
-    from .state import ToolPart
 
 try:
     import fcntl

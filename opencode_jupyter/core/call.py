@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import doom_loop, ids
 from .call_approval import REVISED_NOTE, CallApproval
+from .call_outcome import error_of_call
+from .call_reporting import cancel_scope
+from .call_state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
+from .command_description import renew_description
 from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
-from .descriptions import renew_description
 from .errors import (
     ArgumentsRevisedError,
     InvalidArgumentsError,
@@ -28,18 +31,15 @@ from .errors import (
     UnknownToolError,
 )
 from .hooks import AFTER, BEFORE
-from .issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
-from .outcome import error_of_call
 from .permission import Decision
 from .repair import INVALID, correct_name, invalid_call, repair
-from .reporting import cancel_scope
 from .result import ToolResult
 from .schema import wire_names
 from .sessions import Session
-from .state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
 from .threads import call_on_loop
 from .tool import Bound, Tool
 from .trust import ask_for_project
+from .validation_issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
 
 if TYPE_CHECKING:
     from .agents import Agent

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .audit import audit_log, entry_of
+from .call_reporting import Reporting
+from .call_state import Pending, Running, now_ms
+from .command_description import renew_description
 from .context import DryRunEnd, InitContext, ToolContext
-from .descriptions import renew_description
 from .errors import (
     ArgumentsRevisedError,
     ToolError,
@@ -18,9 +20,7 @@ from .errors import (
 from .permission import Action, Decision, Rule
 from .permission.modes import rules_of, tool_denied
 from .permission.request import SANDBOX, TRUST
-from .reporting import Reporting
 from .schema import wire_names
-from .state import Pending, Running, now_ms
 from .wildcard import match
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from .state import Completed, ToolPart
+    from .call_state import Completed, ToolPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 from . import paths, secrets
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, CallOptions, Executor
-from .changes import Changes
 from .config import Config, load_config
 from .errors import ToolError
 from .events import Bus
-from .filetime import FileTimes
+from .file_changes import Changes
+from .file_tracker import FileTimes
 from .flags import Flags
 from .hooks import Hooks
 from .option_checks import check_call_options, check_workspace

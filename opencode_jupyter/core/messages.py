@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from . import ids
+from .call_state import CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from .result import Attachment
-from .state import CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 
 Part = ToolPart | dict[str, Any]
 """A tool's part, or another one (text, reasoning, file, step-start, step-finish, patch, compaction, ...)."""

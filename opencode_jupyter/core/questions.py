@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import ids
+from .call_state import now_ms
 from .errors import QuestionRejectedError, ToolError
 from .events import Bus
-from .pending import UNANSWERABLE, PendingRequest, PendingRequests, no_mask
-from .state import now_ms
+from .pending_requests import UNANSWERABLE, PendingRequest, PendingRequests, no_mask
 
 if TYPE_CHECKING:
     from .question_request import Answered, Answers, Question, QuestionRequest

@@ -16,8 +16,8 @@ from .context import InitContext
 from .errors import InvalidArgumentsError, UnknownToolError
 from .hooks import DEFINITION
 from .option_checks import check_kind
-from .sources import Rank, ToolSource, Unavailable
 from .tool import Bound, Tool, tool
+from .tool_source import Rank, ToolSource, Unavailable
 
 if TYPE_CHECKING:
     from .call import Call

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, cast
 
 from . import ids
+from .call_state import now_ms
 from .doom_loop import Key
 from .errors import UnknownSessionError
 from .option_checks import check_kind
 from .permission import Rule
 from .permission.modes import is_mode_rule, restore_mode
 from .permission.rules import check_rules
-from .state import now_ms
 from .store.queries import DIRECT
 
 if TYPE_CHECKING:

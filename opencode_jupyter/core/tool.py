@@ -19,15 +19,15 @@ from .card_spec import CARDS, PLAIN, CardSpec
 from .context import InitContext, ToolContext
 from .defined_tools import on_tool_defined
 from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
-from .issues import as_json, list_issues, sentences
 from .option_checks import check_option_names
 from .result import RESULT_KEYS, ToolResult, attachments_of
 from .schema import json_schema, schema_for_person
 from .suggestions import near_names, suggestion
 from .threads import run_in_thread
+from .validation_issues import as_json, list_issues, sentences
 
 if TYPE_CHECKING:
-    from .function import Schema
+    from .function_tool import Schema
     from .host import ToolHost
 
 Execute = Callable[[Any, ToolContext], Any]
@@ -107,7 +107,7 @@ class Bound:
         if check is None:
             if isinstance(model, dict):
                 if self._check_schema is None:
-                    from .schema_check import checker  # here, as below: built-in tools have models
+                    from .schema_validation import checker  # here, as below: built-in tools have models
 
                     self._check_schema = checker(model, self.id, fill_defaults=True)
                 check = self._check_schema
@@ -116,7 +116,7 @@ class Bound:
         try:
             return check(arguments)
         except ValueError as error:  # pydantic's is one
-            from .schema_check import SchemaMismatchError
+            from .schema_validation import SchemaMismatchError
 
             formatter = self.definition.format_validation_error
             for_person = f"{self.id}: {error}"
@@ -154,7 +154,7 @@ class Bound:
             raise InvalidDefinitionError(f"asks of the tool {self.id} must be True or False, not {definition.asks!r}")
         if isinstance(parameters, dict):
             if definition.check is None:
-                from .schema_check import validator_of
+                from .schema_validation import validator_of
 
                 validator_of(parameters, self.id)
         elif not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
@@ -352,7 +352,7 @@ def tool(
     body: str | None = None,
     asks: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a function, sync or async, or of what can be called like one (`core.function`).
+    """Make a tool of a function, sync or async, or of what can be called like one (`core.function_tool`).
 
     A generator shows each text it yields at once; a `ToolResult` it yields or returns at its end adds title, metadata
     and attachments (`core.streaming`).
@@ -378,7 +378,10 @@ def tool(
     if id is not None and not isinstance(id, str):
         return tool()(id)
 
-    from .function import described, execute_of  # here: built-in tools and those of other programs are no functions
+    from .function_tool import (  # here: built-in tools and those of other programs are no functions
+        described,
+        execute_of,
+    )
 
     def decorate(fn: Callable[..., Any]) -> Tool:
         if isinstance(fn, Tool):

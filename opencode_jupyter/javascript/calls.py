@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
-from ..core.issues import sentences_of_json
 from ..core.result import ToolResult, attachments_of
+from ..core.validation_issues import sentences_of_json
 from .errors import JavaScriptError, WorkerEndedError, error_of_call
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ToolError
-from ..core.sources import ToolFileError
+from ..core.tool_source import ToolFileError
 
 NEEDS_BUN = (
     'it needs Bun: pip install "opencode-jupyter[bun]" (or install it from https://bun.com), or write the file with '

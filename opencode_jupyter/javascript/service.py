@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
-from ..core.sources import ToolFileError
 from ..core.tool import Definition, Tool, checked_elsewhere
+from ..core.tool_source import ToolFileError
 from ..runtime.sandbox.service import Sandbox
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.result import ToolResult
     from ..core.threads import LoopThread
-    from ..runtime.sandbox.startup import StartupFiles
+    from ..runtime.sandbox.startup_files import StartupFiles
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class _LoadedFile:
 
 
 class JavaScriptTools:
-    """Loads tool files in TypeScript and JavaScript; a `core.sources.ToolFileLoader`. Get it with `Workspace.service`.
+    """Loads tool files in TypeScript and JavaScript (`core.tool_source.ToolFileLoader`); see `Workspace.service`.
 
     All files of a workspace run in one process, as they do in OpenCode; files that use what only Bun has run in
     a second one, if Bun is there. Every method may be called from any event loop.

@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core.sources import Rank, Unavailable
 from ..core.tool import Definition, Tool, checked_elsewhere
+from ..core.tool_source import Rank, Unavailable
 
 if TYPE_CHECKING:
     from mcp_types import Tool as Listed

@@ -25,16 +25,16 @@ import anyio
 from mcp import MCPError, types
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ..core.call_state import Completed, Failed, Pending, Running
 from ..core.repair import INVALID
-from ..core.state import Completed, Failed, Pending, Running
 from .forms import supports_forms
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from ..core.call import Call
+    from ..core.call_state import ToolPart
     from ..core.result import Attachment, ToolResult
-    from ..core.state import ToolPart
 
 log = logging.getLogger(__name__)
 

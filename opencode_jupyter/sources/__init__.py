@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from ..core.sources import ToolFileLoader
+    from ..core.tool_source import ToolFileLoader
     from .plugin_input import PluginClient, PluginError, PluginInput
 
 __all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]

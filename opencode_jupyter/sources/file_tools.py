@@ -1,4 +1,4 @@
-"""`FileTools`: the tools of files as a source of the registry (`core.sources`).
+"""`FileTools`: the tools of files as a source of the registry (`core.tool_source`).
 
 A file is read when one of its tools is requested, or all tools are listed. A file of the user's own config folder runs
 then; one of a project when a person trusted exactly its content (`core.trust`). A file that changed is read again at
@@ -17,8 +17,8 @@ import anyio.to_thread
 
 from ..core.errors import PermissionRejectedError
 from ..core.fingerprint import Fingerprint
-from ..core.sources import Rank, ToolFileLoader, Unavailable
 from ..core.tool import Tool
+from ..core.tool_source import Rank, ToolFileLoader, Unavailable
 from ..core.trust import Subject
 from .tool_files import NOT_TRUSTED, ToolFile, ToolFileProblem, config_folders, find_tool_files
 

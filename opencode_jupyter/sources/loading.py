@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..core.sources import ToolFileError, ToolFileLoader
 from ..core.tool import Bound, Tool, tool
+from ..core.tool_source import ToolFileError, ToolFileLoader
 from .python_modules import LoadingTimeoutError, drop_module, run_limited, run_module
 from .source_code import SourceCode, SourceCodeError, read_source_code
 from .static_scan import DEFAULT, scan_ids, tool_id

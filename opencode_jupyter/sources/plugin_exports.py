@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
 from ..core.errors import InvalidArgumentsError
-from ..core.function import execute_of
+from ..core.function_tool import execute_of
 from ..core.hooks import HOOKS
 from ..core.option_checks import check_dotted_name
 from ..core.tool import Definition, Tool, tool

@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from ..core.sources import Rank, Unavailable
 from ..core.tool import Tool
+from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
 from .plugin_specs import InstalledPlugin, PluginFinder, PluginScan, PluginSpec, installed_plugins
 from .tool_files import config_folders
@@ -39,7 +39,7 @@ _loading: ContextVar[PluginTools | None] = ContextVar("opencode_plugins_loading"
 
 
 class PluginTools:
-    """A source of tools (`core.sources.ToolSource`) and of hooks.
+    """A source of tools (`core.tool_source.ToolSource`) and of hooks.
 
     It never asks anybody: a plugin that is not trusted is left out until ``%tools trust``.
 

@@ -9,7 +9,7 @@ from ..core.errors import PermissionCorrectedError, PermissionRejectedError
 from ..core.permission.request import SANDBOX
 from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
-from ..runtime.sandbox.startup import SHOWN, StartupFiles
+from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
 from .shell.findings import ShellAsks
 
 

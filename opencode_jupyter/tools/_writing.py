@@ -12,10 +12,10 @@ import anyio.to_thread
 
 from ..core import atomic
 from ..core.atomic import Write, write_all
-from ..core.changes import Author, Change
 from ..core.context import ToolContext
 from ..core.errors import ToolError
-from ..core.filetime import FileChangedError, Snapshot
+from ..core.file_changes import Author, Change
+from ..core.file_tracker import FileChangedError, Snapshot
 from ..text.diff import shorten
 from ..text.encoding import decode, printable
 from ..text.patch import FileChange, Result

@@ -13,12 +13,12 @@ from typing import Any
 import anyio.to_thread
 from pydantic import Field
 
+from ..core.call_state import Completed, ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import Completed, ToolPart
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan

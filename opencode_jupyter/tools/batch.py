@@ -10,16 +10,16 @@ import anyio
 from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..core.call import Call
+from ..core.call_outcome import UNSUCCESSFUL, failure_of
+from ..core.call_state import Completed, Failed, ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError, UnknownToolError
-from ..core.issues import received
-from ..core.outcome import UNSUCCESSFUL, failure_of
 from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import Completed, Failed, ToolPart
+from ..core.validation_issues import received
 from .builtin import builtin
 
 LIMIT = 25

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from ..core.call_state import FOR_PERSON
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import FOR_PERSON
 from ..text.encoding import printable
 from .builtin import builtin
 

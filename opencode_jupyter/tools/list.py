@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ..core.call_state import ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
-from ..core.state import ToolPart
 from ..text.encoding import printable
 from . import _paths
 from ._paths import assert_external

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field
 
+from ..core.call_state import ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
-from ..core.filetime import Snapshot
+from ..core.file_tracker import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
-from ..core.state import ToolPart
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from . import _paths

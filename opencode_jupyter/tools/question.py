@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from ..core.call_state import ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import InvalidArgumentsError
 from ..core.question_request import Answers, Choice, Question
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import ToolPart
 from ..text.encoding import printable
 from .builtin import builtin
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
-from ..core.filetime import Snapshot
+from ..core.file_tracker import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.threads import run_in_thread

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
+from ..core.call_state import Completed, ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.state import Completed, ToolPart
 from ..core.todos import Todos, count_open
 from ..text.encoding import escaped
 from .builtin import builtin

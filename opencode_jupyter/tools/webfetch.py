@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ..core.call_state import ToolPart
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.permission import Rule
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments
-from ..core.state import ToolPart
 from ..core.wildcard import match
 from .builtin import builtin
 from .web import content

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.core.state import Completed, Failed, ToolPart
+from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 
 QUIET = {"permission": {"*": "allow"}}
 """A configuration in which nothing asks."""

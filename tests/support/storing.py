@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from opencode_jupyter.core.state import Completed, Pending, ToolPart
+from opencode_jupyter.core.call_state import Completed, Pending, ToolPart
 
 
 def tool_part(number: int = 1, session: str = "ses_a", **changes: Any) -> ToolPart:
@@ -30,7 +30,7 @@ def completed(output: str = "text", title: str = "a.txt") -> Completed:
 CHILD = """
 import os, sys, time
 from pathlib import Path
-from opencode_jupyter.core.state import *
+from opencode_jupyter.core.call_state import *
 from opencode_jupyter.core.store.store import Store
 def part(n, session, state):
     return ToolPart(f"prt_{session}_{n:06d}", session, "msg_x", f"call_{n}", "bash", state)

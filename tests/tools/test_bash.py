@@ -14,9 +14,9 @@ import anyio
 import pytest
 
 from opencode_jupyter import Rule
+from opencode_jupyter.core.call_state import ToolPart
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError, ToolTimeoutError
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.core.state import ToolPart
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.core.sources import ToolFileError
+from opencode_jupyter.core.tool_source import ToolFileError
 from opencode_jupyter.javascript import errors, runtime, service
 from opencode_jupyter.workspace import Workspace
 

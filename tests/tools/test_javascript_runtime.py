@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core.sources import ToolFileError, ToolFileLoader
+from opencode_jupyter.core.tool_source import ToolFileError, ToolFileLoader
 from opencode_jupyter.javascript import runtime
 from opencode_jupyter.javascript.service import JavaScriptTools
 from opencode_jupyter.workspace import Workspace

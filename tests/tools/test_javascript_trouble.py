@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
-from opencode_jupyter.core.sources import ToolFileError
+from opencode_jupyter.core.tool_source import ToolFileError
 from opencode_jupyter.javascript import service, worker
 from opencode_jupyter.javascript.errors import JavaScriptError, WorkerEndedError
 from opencode_jupyter.workspace import Workspace

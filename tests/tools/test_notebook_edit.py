@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nbformat import v4
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
-from opencode_jupyter.core.filetime import FileChangedError, NotReadError
+from opencode_jupyter.core.file_tracker import FileChangedError, NotReadError
 from opencode_jupyter.tools.notebook.cells import Cell, parse
 from opencode_jupyter.tools.notebook.change import CellEdit, changed_text, plan
 from opencode_jupyter.tools.notebook.documents import Notebooks

@@ -11,8 +11,8 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.tools.plan import plan_file, plan_path, slug
+from opencode_jupyter.core.call_state import Completed, Failed
 from opencode_jupyter.core.errors import QuestionRejectedError
-from opencode_jupyter.core.state import Completed, Failed
 from tests.support.fake_model import FakeModel
 
 from .conftest import Approver

@@ -15,12 +15,12 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.agent.tools.task import Parameters
 from opencode_jupyter.core.call import Call
+from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.errors import PermissionDeniedError, ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import evaluate
 from opencode_jupyter.core.permission.modes import set_mode
 from opencode_jupyter.core.schema import json_schema
-from opencode_jupyter.core.state import Completed, Failed, ToolPart
 from tests.support.fake_model import FakeModel
 
 from .conftest import Approver

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
-from opencode_jupyter.core.filetime import FileChangedError, NotReadError
+from opencode_jupyter.core.file_tracker import FileChangedError, NotReadError
 from opencode_jupyter.workspace import Workspace
 
 from .conftest import Approver

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from ...core.call_state import Completed, ToolPart, now_ms
 from ...core.messages import Message
-from ...core.state import Completed, ToolPart, now_ms
 from .limits import PICTURE, estimate
 
 if TYPE_CHECKING:

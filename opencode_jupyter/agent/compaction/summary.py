@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ...core.call_state import ToolPart, now_ms
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
-from ...core.state import ToolPart, now_ms
 from ..errors import ModelError
 from ..events import Finish, Usage
 from ..history import after_summary

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from ...core.call_state import Completed, Failed, Pending, ToolPart
 from ...core.messages import Message
 from ...core.repair import INVALID
 from ...core.sessions import Session
-from ...core.state import Completed, Failed, Pending, ToolPart
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart

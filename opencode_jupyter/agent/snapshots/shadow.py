@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.filetime import FileTimes
+from ...core.file_tracker import FileTimes
 from ...core.paths import make_private_folder
 from .git import Git, GitError, locked
 

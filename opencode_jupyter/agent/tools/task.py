@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ConfigDict, Field, model_validator
 
 from ...core.agents import Agent, list_agents
+from ...core.call_state import Completed, Running
 from ...core.card_spec import CardSpec
 from ...core.context import InitContext, ToolContext
 from ...core.errors import ToolAbortedError, ToolError
@@ -19,14 +20,13 @@ from ...core.permission.modes import replace_rules
 from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.sessions import Session
-from ...core.state import Completed, Running
 from ...core.tool import Definition, Tool
 from ...tools.builtin import description_file
 from ..sessions import AgentSession, sessions_of
 
 if TYPE_CHECKING:
     from ...core.call import Call
-    from ...core.state import ToolPart
+    from ...core.call_state import ToolPart
 
 DEEPEST = 5
 """Tasks within tasks: how many levels there may be."""

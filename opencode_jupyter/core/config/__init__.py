@@ -5,6 +5,6 @@ from __future__ import annotations
 from ..flags import flag
 from .config import Config, ConfigWarning, deep_merge, merge_config
 from .load import load_config
-from .schema import normalise
+from .validation import normalise
 
 __all__ = ["Config", "ConfigWarning", "deep_merge", "flag", "load_config", "merge_config", "normalise"]

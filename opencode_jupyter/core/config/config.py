@@ -65,7 +65,7 @@ class Config:
     """The merged configuration of one project.
 
     Attributes:
-        data: everything, normalised (`schema.normalise`), keys in the order in which files brought them.
+        data: everything, normalised (`validation.normalise`), keys in the order in which files brought them.
         sources: name and content of each file (or variable) that was read, in load order; later ones override.
         permission_rules: the user's rules; each rule's origin names its file.
         directories: folders that may hold agents, tools and skills: the global one, the project's ``.opencode`` folders

@@ -17,11 +17,11 @@ from ..permission import expand
 from ..trust import Subject
 from .config import UNKNOWN, UNTRUSTED, Config, ConfigWarning, Keys, Origin, deep_merge, merge_config
 from .files import AGENT_FOLDERS, display, read_text, upwards
-from .schema import missing_field, normalise, permission_key, tools_to_permission
+from .validation import missing_field, normalise, permission_key, tools_to_permission
 
 if TYPE_CHECKING:
     from .parse import Parsed
-    from .restrict import Restricted
+    from .untrusted import Restricted
 
 PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
@@ -251,7 +251,7 @@ class Loader:
 
     def _of_project(self, origin: Origin, clean: dict[str, Any], written: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a file of the project adds, and that with its rules, which are kept apart."""
-        from .restrict import restrict
+        from .untrusted import restrict
 
         label, part = origin.label, restrict(written, clean, self._agents)
         self.parts.append((label, part))
@@ -310,7 +310,7 @@ class Loader:
                 if key not in explicit:
                     config._origins[("permission", key)] = config._origins.get(("tools", name), UNKNOWN)
         if self.parts:
-            from .restrict import subject, summary
+            from .untrusted import subject, summary
 
             config.wants = subject(self.project, config.home, self.parts)
             if config.removed:

@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import ConfigError, short_repr
 from .config import Keys
 from .files import read
-from .schema import MAX_DEPTH
+from .validation import MAX_DEPTH
 
 # A string or comment that is not closed goes on to the end of its line or of the text: so none of it is read twice, and
 # the time stays in proportion to the text.

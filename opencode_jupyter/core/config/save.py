@@ -22,7 +22,7 @@ from ..permission import ACTIONS, Rule, expand
 from . import rule_changes
 from .config import Config
 from .files import display
-from .json_text import JsonText, NotStrictError, read
+from .json_edit import JsonText, NotStrictError, read
 from .load import TOML_FILE, load_config
 
 NAME = "opencode.json"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from ..call_state import now_ms
 from ..errors import ArgumentsRevisedError, ToolError
-from ..pending import PendingRequest
-from ..state import now_ms
+from ..pending_requests import PendingRequest
 from .rules import Action, Rule
 
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]

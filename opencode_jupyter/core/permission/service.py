@@ -11,6 +11,7 @@ from os.path import isabs
 from typing import Any, NoReturn
 
 from .. import ids
+from ..call_state import now_ms
 from ..errors import (
     ArgumentsRevisedError,
     PermissionCorrectedError,
@@ -21,8 +22,7 @@ from ..errors import (
 )
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
-from ..pending import UNANSWERABLE, PendingRequests, no_mask
-from ..state import now_ms
+from ..pending_requests import UNANSWERABLE, PendingRequests, no_mask
 from .request import (
     DOOM_LOOP,
     SANDBOX,

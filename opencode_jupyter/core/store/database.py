@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ..call_state import CallOutcome
 from ..flags import flag
 from ..paths import make_private_folder
-from ..state import CallOutcome
-from .process import Writer, is_alive, this_process
+from .process_identity import Writer, is_alive, this_process
 
 log = logging.getLogger(__name__)
 

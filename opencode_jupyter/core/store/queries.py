@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..outcome import FAILURE_KEYS, failure_of
+from ..call_outcome import FAILURE_KEYS, failure_of
 from ..repair import requested_tool
-from .process import Writer
+from .process_identity import Writer
 from .rows import EXTRA, text_of
 
 DIRECT = "Direct calls"

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from ..state import ToolPart, now_ms
-from .process import Writer
+from ..call_state import ToolPart, now_ms
+from .process_identity import Writer
 
 Statement = tuple[str, tuple[Any, ...]]
 

@@ -23,13 +23,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..call_state import ToolPart
 from ..ids import create
 from ..permission import Decision
-from ..state import ToolPart
 from ..threads import resolve_all
 from . import queries, rows
 from .database import UnknownVersionError, inode, is_corrupt, move_aside, open_database
-from .process import this_process
+from .process_identity import this_process
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -181,7 +181,7 @@ class Store:
             notebook: a notebook's path, as given to `put_notebook`.
 
         Returns:
-            Rows with time (Unix ms), tool, title, state, outcome, failure (`outcome.failure_of`),
+            Rows with time (Unix ms), tool, title, state, outcome, failure (`call_outcome.failure_of`),
             seconds (None until it has ended), waited (seconds), agent, by, session, id.
         """
         writer = this_process() if own else None

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.call_state import Completed, ToolPart
 from ...core.repair import INVALID
 from ...core.result import PRINTED, TABLES
-from ...core.state import Completed, ToolPart
 from ..tables import cell
 from .labels import card_of
 

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_approval import WAITING_FOR
-from ...core.state import Running, ToolPart
+from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
 from .call_json import card_tree, ended, tail
 from .call_settled import live_text, lost_bundle, settled_bundle

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
-from ...core.outcome import failure_of
+from ...core.call_outcome import failure_of
+from ...core.call_state import FOR_PERSON, CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from ...core.permission import Decision
 from ...core.repair import INVALID, requested_tool
-from ...core.state import FOR_PERSON, CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
 from ...core.store.database import ABORTED
 from ...core.store.rows import encode
 from ..server_files import files_url

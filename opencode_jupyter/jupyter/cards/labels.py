@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.call_state import Completed, Pending, Running, ToolPart
 from ...core.card_spec import CARDS, PLAIN, CardSpec
-from ...core.descriptions import CHARS, telling_line
-from ...core.state import Completed, Pending, Running, ToolPart
+from ...core.command_description import CHARS, telling_line
 from ..tools import KERNEL_CARDS
 
 if TYPE_CHECKING:

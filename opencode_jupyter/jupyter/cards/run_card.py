@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...core.state import now_ms
+from ...core.call_state import now_ms
 from ...core.threads import call_soon
 from .approval_json import AskView
 from .display import Bundle

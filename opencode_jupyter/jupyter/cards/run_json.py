@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core.state import Pending, Running, State
+from ...core.call_state import Pending, Running, State
 from .approval_json import AskView
 from .call_json import NESTED_LINES, card_tree, tail
 

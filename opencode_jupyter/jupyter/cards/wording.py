@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...core.call_outcome import failure_of
+from ...core.call_state import CallOutcome
 from ...core.errors import ToolAbortedError, ToolError, full_text
-from ...core.outcome import failure_of
 from ...core.permission.request import SANDBOX, TRUST
-from ...core.state import CallOutcome
 from ...text.visible import visible_line
 
 _NUMBER = re.compile(r"(-?[\d.,]+(e[+-]?\d+)?|-?inf|nan|nat|<na>)?", re.IGNORECASE)

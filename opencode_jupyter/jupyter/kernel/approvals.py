@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...core.call_state import CallOutcome
 from ...core.errors import ToolError
 from ...core.permission import PermissionRequest
-from ...core.state import CallOutcome
 from ...core.store.rows import EXTRA
 from ...core.threads import call_on_loop, call_soon
 from ..cards.approval_json import AskView, digest_of

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...core.call import Call
-    from ...core.state import ToolPart
+    from ...core.call_state import ToolPart
     from ..cards.live import LiveDisplay
     from ..settings import Settings
     from .approvals import Broker

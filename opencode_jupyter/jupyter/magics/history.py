@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.state import CallOutcome
+from ...core.call_state import CallOutcome
 from ..cards.labels import label_of_wire, project_folder
 from ..cards.wording import duration
 

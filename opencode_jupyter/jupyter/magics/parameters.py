@@ -14,9 +14,9 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from ...core.context import InitContext
 from ...core.errors import InvalidArgumentsError, ToolError, full_text
-from ...core.issues import PLAIN
 from ...core.suggestions import near_names
 from ...core.tool import Bound, Tool
+from ...core.validation_issues import PLAIN
 from .words import VARIABLE
 
 if TYPE_CHECKING:

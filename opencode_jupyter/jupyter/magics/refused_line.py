@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from ...core import ids
+from ...core.call_state import Failed, ToolPart, now_ms
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
-from ...core.state import Failed, ToolPart, now_ms
 from ...workspace import Workspace
 from ..cards.call_json import card_part
 from ..cards.call_settled import settled_bundle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...agent.exchange.reading import EXTRA, read
-from ...core.outcome import failure_of
+from ...core.call_outcome import failure_of
 from ...text.visible import visible
 from ..cards.labels import label_of_wire
 from ..cards.wording import duration

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.changes import ChangedSinceError
 from ...core.errors import InvalidArgumentsError, ToolError
+from ...core.file_changes import ChangedSinceError
 from ..cards.labels import project_folder
 from ..cards.wording import size
 from ..tables import Confirmation, Table, WrappedTable

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.card_spec import CardSpec
-from ...core.descriptions import PREPARES, telling_line
+from ...core.command_description import PREPARES, telling_line
 
 if TYPE_CHECKING:
-    from ...core.state import ToolPart
+    from ...core.call_state import ToolPart
     from ...core.tool import Tool
     from ..notebook import Notebook
 

@@ -28,7 +28,7 @@ from .settings import SandboxSettings, read_settings
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
-    from .startup import StartupFiles
+    from .startup_files import StartupFiles
 
 UNAVAILABLE = "this machine has no sandbox"
 """Origin of the rules that take the place of one."""
@@ -115,7 +115,7 @@ class Sandbox:
             policy: the program's; None if it may do everything.
             name: of the folder for what is moved out of the project; a new one if left out.
         """
-        from .startup import StartupFiles  # here: a first call that runs no program needs none
+        from .startup_files import StartupFiles  # here: a first call that runs no program needs none
 
         files = StartupFiles(policy, self._workspace.data_dir / "blocked" / (name or ids.create("tool")))
         try:

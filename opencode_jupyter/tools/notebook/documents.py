@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...core.errors import ToolError
-from ...core.filetime import SWITCH, NotReadError
+from ...core.file_tracker import SWITCH, NotReadError
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost

@@ -19,8 +19,8 @@ from opencode_jupyter.agent.history import CLEARED
 from opencode_jupyter.agent.model import ModelInfo
 from opencode_jupyter.agent.turns import ResultPiece
 from opencode_jupyter.core import ids
+from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 from opencode_jupyter.core.messages import Message, assistant_message, new_part, user_message
-from opencode_jupyter.core.state import Completed, Failed, ToolPart
 
 MODEL = {"providerID": "fake", "modelID": "m"}
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.exchange import SessionFileError, export, import_, take_in
-from opencode_jupyter.core.state import Completed, Failed
+from opencode_jupyter.core.call_state import Completed, Failed
 from tests.support.session_files import RECORDED, recorded, sessions
 
 pytestmark = pytest.mark.anyio

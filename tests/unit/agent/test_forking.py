@@ -12,7 +12,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError
 from opencode_jupyter.agent.exchange import export, import_
 from opencode_jupyter.agent.forking import fork, forked_title
-from opencode_jupyter.core.state import Failed
+from opencode_jupyter.core.call_state import Failed
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel, Turn
 from tests.support.release_form import assert_importable

@@ -15,8 +15,8 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import Usage
 from opencode_jupyter.agent.model import Cost
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ResultPiece, TextPiece
+from opencode_jupyter.core.call_state import Pending
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
-from opencode_jupyter.core.state import Pending
 from tests.support.agents import ends, project
 from tests.support.fake_model import FakeModel
 

@@ -10,7 +10,7 @@ from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.agent.forking import fork
 from opencode_jupyter.core.store import queries, rows
 from opencode_jupyter.core.store.database import open_database
-from opencode_jupyter.core.store.process import this_process
+from opencode_jupyter.core.store.process_identity import this_process
 from opencode_jupyter.core.store.store import Store
 from tests.support.agents import project
 from tests.support.session_files import id_of, session

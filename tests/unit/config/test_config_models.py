@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from opencode_jupyter.core.config import Config
 from opencode_jupyter.core.config.json_schema import SHIPPED, json_schema, main, text
 from opencode_jupyter.core.config.models import ConfigFile
-from opencode_jupyter.core.config.schema import known_keys, normalise
+from opencode_jupyter.core.config.validation import known_keys, normalise
 from opencode_jupyter.core.errors import ConfigError
 
 SCHEMA = jsonschema.Draft202012Validator(json_schema())

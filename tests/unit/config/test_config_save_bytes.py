@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import load_config, parse
-from opencode_jupyter.core.config.json_text import JsonText
+from opencode_jupyter.core.config.json_edit import JsonText
 from opencode_jupyter.core.config.save import ConfigFiles, remove_rule
 from opencode_jupyter.core.errors import ConfigError, ToolError
 from opencode_jupyter.core.permission import evaluate
@@ -155,7 +155,7 @@ def test_a_toml_file_keeps_every_byte(above: list[str], below: list[str], ending
 
 
 def _spans(text: str) -> list[tuple[str, int, int]]:
-    from opencode_jupyter.core.config.json_text import _entries
+    from opencode_jupyter.core.config.json_edit import _entries
 
     assert JsonText(text.encode()).data == json.loads(text)
     return list(_entries(text))

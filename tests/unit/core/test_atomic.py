@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import atomic, temporaries
+from opencode_jupyter.core import atomic, temporary_files
 from opencode_jupyter.core.atomic import Write, write_all
 from opencode_jupyter.core.errors import ToolError
 
@@ -155,9 +155,9 @@ def test_extended_attributes_stay(tmp_path: Path, many: bool) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from opencode_jupyter.core import atomic, temporaries
+from opencode_jupyter.core import atomic, temporary_files
 data, folder = map(Path, sys.argv[1:3])
-temporaries.use(data)
+temporary_files.use(data)
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "write":
     os.fdopen = die
@@ -182,16 +182,16 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path,
     assert killed.returncode == -9
     left = [name for name in os.listdir(folder) if name.endswith(".tmp")]
     assert left
-    temporaries.use(tmp_path / "other")  # other data: not of that process
+    temporary_files.use(tmp_path / "other")  # other data: not of that process
     assert set(left) <= set(os.listdir(folder))
-    with temporaries.journaled():
-        temporaries.use(data)
-        mine = temporaries.name(folder)
+    with temporary_files.journaled():
+        temporary_files.use(data)
+        mine = temporary_files.name(folder)
         mine.write_text("")
-        temporaries.sweep(data / "temporaries")  # this process lives
+        temporary_files.sweep(data / "temporaries")  # this process lives
         assert set(os.listdir(folder)) == {"a.txt", "b.txt", "c.txt", mine.name}
     assert (folder / "b.txt").read_text() == "b"  # moved away, and the patch never ended
-    temporaries.use(tmp_path / "other")
+    temporary_files.use(tmp_path / "other")
 
 
 def test_folders_as_deep_as_a_path_can_be_are_made(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from opencode_jupyter import (
     Workspace,
     tool,
 )
-from opencode_jupyter.core.state import Completed, Failed
+from opencode_jupyter.core.call_state import Completed, Failed
 
 
 @pytest.fixture

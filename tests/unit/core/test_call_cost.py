@@ -15,8 +15,8 @@ from opencode_jupyter import Workspace, tool
 from opencode_jupyter.core import registry
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import UnknownToolError
-from opencode_jupyter.core.sources import Rank, Unavailable
 from opencode_jupyter.core.tool import Tool
+from opencode_jupyter.core.tool_source import Rank, Unavailable
 
 
 @tool

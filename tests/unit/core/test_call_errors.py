@@ -10,7 +10,7 @@ import pytest
 
 from opencode_jupyter import InvalidArgumentsError, ToolError, Workspace, tool
 from opencode_jupyter.core.call import By
-from opencode_jupyter.core.state import Failed
+from opencode_jupyter.core.call_state import Failed
 
 
 @pytest.fixture

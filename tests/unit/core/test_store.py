@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from opencode_jupyter.core.call_state import Completed, Failed, Pending, Running
 from opencode_jupyter.core.permission import Decision, Rule
 from opencode_jupyter.core.result import Attachment
-from opencode_jupyter.core.state import Completed, Failed, Pending, Running
 from opencode_jupyter.core.store import rows
 from opencode_jupyter.core.store.store import Store
 from tests.support.storing import completed, tool_part

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core.state import Running
+from opencode_jupyter.core.call_state import Running
 from opencode_jupyter.core.store import database as schema
 from opencode_jupyter.core.store import store as store_module
 from opencode_jupyter.core.store.store import Store

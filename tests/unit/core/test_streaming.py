@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, Tool, ToolContext, ToolResult, Workspace, tool
+from opencode_jupyter.core.call_state import Completed, Failed, Running
 from opencode_jupyter.core.context import AbortSignal
 from opencode_jupyter.core.errors import ToolAbortedError
-from opencode_jupyter.core.state import Completed, Failed, Running
 from opencode_jupyter.core.streaming import join
 from opencode_jupyter.core.truncation import Truncation
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import PermissionCorrectedError
+from opencode_jupyter.core.call_state import Completed, Failed, Pending, Running, ToolPart
 from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.core.state import Completed, Failed, Pending, Running, ToolPart
 from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
 from opencode_jupyter.jupyter.cards.bodies_json import ROWS
 from opencode_jupyter.jupyter.cards.call_json import Extras, card_part, card_tree

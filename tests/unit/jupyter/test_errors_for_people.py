@@ -12,9 +12,9 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.call import Call
+from opencode_jupyter.core.call_state import Failed
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.messages import part_from_wire
-from opencode_jupyter.core.state import Failed
 from opencode_jupyter.jupyter.cards.call_html import html
 from opencode_jupyter.jupyter.cards.call_json import card_tree
 from opencode_jupyter.jupyter.cards.call_settled import plain_text

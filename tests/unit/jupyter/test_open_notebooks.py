@@ -15,7 +15,7 @@ import pytest
 from nbformat import v4
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.core.filetime import NotReadError
+from opencode_jupyter.core.file_tracker import NotReadError
 from opencode_jupyter.jupyter.kernel import open_notebooks
 from opencode_jupyter.jupyter.kernel.open_notebooks import NotebookPages
 from opencode_jupyter.tools.notebook.documents import Notebooks

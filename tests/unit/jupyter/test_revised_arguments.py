@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import ToolContext, Workspace, tool
+from opencode_jupyter.core.call_state import Completed
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
-from opencode_jupyter.core.state import Completed
 from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
 from opencode_jupyter.jupyter.cards.call_json import Extras, card_part
 from opencode_jupyter.jupyter.cards.labels import label_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.core.state import Completed, Running, ToolPart
+from opencode_jupyter.core.call_state import Completed, Running, ToolPart
 from opencode_jupyter.jupyter.cards.call_json import opens_of
 
 FOLDER = Path("/work/project")

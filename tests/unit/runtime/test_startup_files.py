@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter.runtime.sandbox.policy import SandboxPolicy
-from opencode_jupyter.runtime.sandbox.startup import StartupFiles
+from opencode_jupyter.runtime.sandbox.startup_files import StartupFiles
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from opencode_jupyter import PermissionCorrectedError, PermissionRejectedError, Tool, UnknownToolError, Workspace
-from opencode_jupyter.core.sources import Unavailable
 from opencode_jupyter.core.tool import Definition
+from opencode_jupyter.core.tool_source import Unavailable
 from opencode_jupyter.sources.source_code import read_source_code
 from tests.support.tool_files import Place, custom, files_of, said, write
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from opencode_jupyter import Definition, InitContext, Tool, ToolContext, ToolError, Workspace, tool
 from opencode_jupyter.core.errors import InvalidArgumentsError, InvalidDefinitionError
-from opencode_jupyter.core.schema_check import SchemaMismatchError, checker
+from opencode_jupyter.core.schema_validation import SchemaMismatchError, checker
 from opencode_jupyter.core.tool import Bound
 
 SCHEMA: dict[str, Any] = {

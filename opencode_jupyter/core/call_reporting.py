@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic_core import from_json
 
-from .outcome import error_text, outcome_of, why_cancelled
-from .state import FOR_PERSON, Failed, Pending, Running, now_ms
+from .call_outcome import error_text, outcome_of, why_cancelled
+from .call_state import FOR_PERSON, Failed, Pending, Running, now_ms
 
 if TYPE_CHECKING:
     from .call import Call
+    from .call_state import State, ToolPart
     from .context import AbortSignal
     from .host import ToolHost
-    from .state import State, ToolPart
 
 log = logging.getLogger(__name__)
 

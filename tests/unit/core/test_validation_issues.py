@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from opencode_jupyter.core.issues import issues
 from opencode_jupyter.core.schema import json_schema
+from opencode_jupyter.core.validation_issues import issues
 
 
 class Inner(BaseModel):

@@ -1,4 +1,4 @@
-"""Checks arguments by a JSON schema, with the messages that errors of a pydantic model have (`core.issues`)."""
+"""Checks arguments by a JSON schema, with the messages of a pydantic model's errors (`core.validation_issues`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .errors import InvalidDefinitionError
-from .issues import as_json, issue, received, wrong_type
+from .validation_issues import as_json, issue, received, wrong_type
 
 MOST = 10
 """Issues that are listed."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import changes as changes_module
-from opencode_jupyter.core.changes import Author, Changes
+from opencode_jupyter.core import file_changes as changes_module
 from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.core.file_changes import Author, Changes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.core.filetime import SWITCH, FileChangedError, FileTimes, NotReadError
+from opencode_jupyter.core.file_tracker import SWITCH, FileChangedError, FileTimes, NotReadError
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from .call_state import CallOutcome
 from .context import DryRunEnd
 from .errors import (
     REFUSING,
@@ -21,7 +22,6 @@ from .errors import (
     shorten,
 )
 from .repair import INVALID
-from .state import CallOutcome
 
 if TYPE_CHECKING:
     from .call import Call

@@ -17,11 +17,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from . import temporaries
+from . import temporary_files
+from .call_state import now_ms
 from .errors import ToolError
-from .filetime import FileTimes
+from .file_tracker import FileTimes
 from .paths import make_private_folder
-from .state import now_ms
 
 if TYPE_CHECKING:
     from .atomic import Write
@@ -93,7 +93,7 @@ class Changes:
         self._steps = 0
         self._lock = threading.Lock()
         self._swept = False
-        temporaries.use(Path(data_dir))
+        temporary_files.use(Path(data_dir))
 
     def entries(self) -> list[Change]:
         """All changes that are remembered, oldest first."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..trust import Subject, digest
 from .config import UNTRUSTED, Keys
-from .schema import known_keys, normalise, tools_to_permission
+from .validation import known_keys, normalise, tools_to_permission
 
 GATED = ("mcp", "provider", "plugin")
 """Sections whose entries wait for trust one by one."""
