@@ -103,11 +103,31 @@ test('a finished call that arrives as such draws its card only when it is opened
   expect(root.querySelector('.oc-call .oc-card')).toBeNull();
 });
 
+test('pictures of calls stay in sight where their lines are closed, and in no fold', () => {
+  const picture = (filename: string) => ({ mime: 'image/png', url: 'data:image/png;base64,AAAA', filename });
+  const done = { outcome: 'completed' as const };
+  const plot = { ...DONE, attachments: [picture('figure-1.png'), { mime: 'text/csv', url: '', filename: 'a.csv' }] };
+  renderRun(
+    root,
+    run([
+      call('a', plot, { ...done, label: 'plot' }), call('b', DONE, done), call('c', plot, done, 'b'), call('d', DONE, done), call('e', DONE, done),
+      text('t', 'Done.')
+    ])
+  );
+  const groups = [...root.querySelectorAll<HTMLElement>('.oc-thumbnails')];
+  expect(groups.map(group => group.hidden)).toEqual([false, false, true, true]);
+  expect(groups[0].getAttribute('aria-label')).toBe('Pictures of read plot');
+  expect(groups.slice(0, 2).map(group => [...group.querySelectorAll('img')].map(({ alt }) => alt))).toEqual([['figure-1.png'], ['figure-1.png']]);
+  expect(root.querySelector('.oc-call .oc-card')).toBeNull();
+  expect(root.querySelector('.oc-fold')).toBeNull();
+  expect(root.querySelector('.oc-folded')).toBeNull();
+});
+
 test('calls inside a call are drawn in its card, and asks there are answered', () => {
   const replies: unknown[] = [];
   const asked = call('b', {}, { ask: { ...ASK, asked: 1_001_000 } }, 'a');
   renderRun(root, run([call('a', {}, { label: 'a task' }), asked]), { reply: (...given) => replies.push(given.slice(1)) });
-  expect(root.querySelectorAll('.oc-items > .oc-call')).toHaveLength(1);
+  expect(root.querySelectorAll('.oc-items > .oc-call-item')).toHaveLength(1);
   expect(root.querySelector('.oc-run > .oc-head .oc-state')?.textContent).toBe('waiting for approval');
   jest.advanceTimersByTime(400);
   root.querySelector<HTMLButtonElement>('.oc-nest .oc-go')?.click();

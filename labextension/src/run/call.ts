@@ -1,12 +1,23 @@
-/** A call in a run: a card while it goes on, then a line that opens; what went wrong stays open. */
+/** A call in a run: a card while it goes on, then a line that opens, and its pictures; what went wrong stays open. */
 
 import { disposeCard, renderCard, updateTail } from '../card';
 import type { CardCallbacks, CardPart, TailUpdate } from '../card';
-import { el, setText, StateMark } from '../card/dom';
+import { drawPictures } from '../card/bodies/pictures';
+import { el, safePicture, setText, show, StateMark } from '../card/dom';
 import { DENIED, live, stateWords, timeWords, visibleLine } from '../card/format';
+import { trans } from '../card/i18n';
+import type { CardAttachment } from '../card/types';
+
+/** The pictures of a call and of those inside it. */
+function picturesOf({ state, ui }: CardPart): CardAttachment[] {
+  return [...(state.attachments ?? []).filter(({ url }) => safePicture(url)), ...(ui.children ?? []).flatMap(picturesOf)];
+}
 
 export class CallView {
-  readonly node = el('details', 'oc-call');
+  readonly node = el('div', 'oc-call-item');
+  private readonly details = el('details', 'oc-call');
+  /** What a closed line leaves in sight. */
+  private readonly pictures = el('div', 'oc-thumbnails');
   private readonly state = new StateMark(false);
   private readonly tool = el('span', 'oc-tool');
   private readonly title = el('span', 'oc-title');
@@ -16,14 +27,17 @@ export class CallView {
   /** Whether its line stands for it; a person decides then what is open. */
   private folded = false;
   private drawn: CardPart | undefined;
+  private drawnPictures = '';
 
   constructor(private readonly callbacks: CardCallbacks) {
     const line = el('summary', 'oc-line');
     line.append(this.state.node, this.tool, this.title, this.time);
-    this.node.append(line, this.root);
-    this.node.addEventListener('toggle', () => this.drawCard());
-    this.node.open = true;
-    this.node.classList.add('oc-live');
+    this.details.append(line, this.root);
+    this.details.addEventListener('toggle', () => this.drawCard());
+    this.details.open = true;
+    this.details.classList.add('oc-live');
+    this.pictures.setAttribute('role', 'group');
+    this.node.append(this.details, this.pictures);
   }
 
   update(part: CardPart): void {
@@ -34,17 +48,23 @@ export class CallView {
     setText(this.tool, visibleLine(part.tool));
     setText(this.title, visibleLine(part.ui.label || part.state.title || ''));
     setText(this.time, going ? '' : timeWords(part, 0));
-    this.node.dataset.tone = tone;
+    this.details.dataset.tone = tone;
     if (!going && !this.folded) {
       this.folded = true;
-      this.node.classList.remove('oc-live');
-      this.node.open = tone === 'err' || mark === DENIED;
+      this.details.classList.remove('oc-live');
+      this.details.open = tone === 'err' || mark === DENIED;
     }
     this.drawCard();
+    this.drawThumbnails(part);
+  }
+
+  /** Whether it has pictures, which no fold may hide. */
+  get hasPictures(): boolean {
+    return this.drawnPictures !== '';
   }
 
   tail(tail: TailUpdate): void {
-    if (this.node.open) {
+    if (this.details.open) {
       updateTail(this.root, tail);
     }
   }
@@ -55,9 +75,20 @@ export class CallView {
 
   /** Its card is only drawn where it can be seen, and on paper it can (`print.css`). */
   drawCard(printed = false): void {
-    if ((this.node.open || printed) && this.part && this.part !== this.drawn) {
+    if ((this.details.open || printed) && this.part && this.part !== this.drawn) {
       this.drawn = this.part;
       renderCard(this.root, this.part, this.callbacks);
+    }
+  }
+
+  private drawThumbnails(part: CardPart): void {
+    const pictures = picturesOf(part);
+    const content = pictures.map(({ url }) => url).join();
+    show(this.pictures, content !== '');
+    if (content !== this.drawnPictures) {
+      this.drawnPictures = content;
+      this.pictures.setAttribute('aria-label', trans.__('Pictures of %1', `${part.tool} ${part.ui.label}`));
+      drawPictures(this.pictures, pictures);
     }
   }
 }

@@ -287,8 +287,10 @@ class RunView {
     const places = [...this.nodes.keys()].sort((a, b) => a - b);
     const entries = places.flatMap(place => {
       const item = this.run.items[place];
-      const node = this.nodes.get(place)?.node as HTMLElement;
-      const settled = item.kind === 'call' && !live(item.part) && stateWords(item.part).tone === 'ok' ? item.part.tool : undefined;
+      const view = this.nodes.get(place) as WordsView | CallView;
+      const { node } = view;
+      const folds = view instanceof CallView && !view.hasPictures;
+      const settled = folds && item.kind === 'call' && !live(item.part) && stateWords(item.part).tone === 'ok' ? item.part.tool : undefined;
       // words that are not there stand between nothing
       return settled === undefined && node.hidden ? [] : [{ node, settled }];
     });

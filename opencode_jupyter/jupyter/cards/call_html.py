@@ -34,8 +34,14 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
 
 
-def html(part: dict[str, Any], *, nested: bool = False) -> str:
-    """The card, or one inside another, as HTML that needs nothing else."""
+def html(part: dict[str, Any], *, nested: bool = False, pictures: bool = True) -> str:
+    """The card as HTML that needs nothing else.
+
+    Args:
+        part: the call as its card's JSON.
+        nested: drawn inside another card.
+        pictures: show its pictures and those of calls inside it; False where `pictures_of` shows them.
+    """
     mark, word, tone = state_words(part)
     mark = f'<span style="color:{TONES[tone]}">{mark}</span>'
     state, ui = part["state"], part["ui"]
@@ -56,7 +62,7 @@ def html(part: dict[str, Any], *, nested: bool = False) -> str:
     if ui.get("printed") is not None and state.get("status") == "completed":
         blocks += [_output(output, folded=False)] if output.strip("\n") else []
         output = str(state.get("output") or "")
-    blocks += bodies(part)
+    blocks += bodies(part, pictures=pictures)
     if output.strip("\n"):
         folded = says_output(part) or (nested and state.get("status") == "completed")
         blocks.append(_output(output, folded=folded))
@@ -67,7 +73,7 @@ def html(part: dict[str, Any], *, nested: bool = False) -> str:
         blocks.append(block(f"<details>{summary('sent to the model')}{sent}</details>"))
     children = ui.get("children") or []
     if children:
-        inner = "".join(html(child, nested=True) for child in children) + PAPER
+        inner = "".join(html(child, nested=True, pictures=pictures) for child in children) + PAPER
         blocks.append(block(f'<div style="padding:8px 10px 4px 22px">{inner}</div>'))
     if ui.get("spill"):
         blocks.append(_spill(ui["spill"]))
@@ -117,7 +123,7 @@ def _foot(part: dict[str, Any]) -> str:
     return block(foot) if foot else ""
 
 
-def bodies(part: dict[str, Any]) -> list[str]:
+def bodies(part: dict[str, Any], *, pictures: bool = True) -> list[str]:
     """The blocks of one card, in order."""
     ui = part["ui"]
     blocks = [_answered(item) for item in ui.get("answered") or []]
@@ -132,8 +138,19 @@ def bodies(part: dict[str, Any]) -> list[str]:
     if ui.get("files"):
         names = "<br>".join(f"<code>{escape(visible_line(str(name)))}</code>" for name in ui["files"])
         blocks.append(padded(names))
-    attachments = [a for a in part["state"].get("attachments") or [] if isinstance(a, dict)]
-    return blocks + [block(_picture(a)) for a in attachments]
+    return blocks + [block(_attachment(a)) for a in attachments_of(part) if pictures or not is_picture(a.get("url"))]
+
+
+def attachments_of(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Files and pictures that a call returned."""
+    return [a for a in part["state"].get("attachments") or [] if isinstance(a, dict)]
+
+
+def pictures_of(part: dict[str, Any]) -> str:
+    """The pictures of a call and of those inside it, small; "" where there are none."""
+    about = visible_line(f"{part['tool']} {part['ui'].get('label') or ''}".rstrip())
+    shown = [_attachment(a, 240, about) for a in attachments_of(part) if is_picture(a.get("url"))]
+    return "".join([*shown, *map(pictures_of, part["ui"].get("children") or [])])
 
 
 def _answered(answered: dict[str, Any]) -> str:
@@ -240,11 +257,12 @@ def _text(value: Any) -> str:
     return escape(visible_line(str(value)))
 
 
-def _picture(attachment: dict[str, Any]) -> str:
-    name = escape(visible_line(attachment.get("filename") or attachment.get("mime") or "attachment"))
+def _attachment(attachment: dict[str, Any], height: int = 480, about: str = "") -> str:
+    name = visible_line(attachment.get("filename") or attachment.get("mime") or "attachment")
+    name = escape(f"{name} of {about}" if about else name)
     url = attachment.get("url")
     if is_picture(url):
-        shown = f'<img alt="{name}" src="{escape(str(url))}" style="max-width:100%;max-height:480px">'
+        shown = f'<img alt="{name}" src="{escape(str(url))}" style="max-width:100%;max-height:{height}px">'
     else:
         shown = f'<span {DIM}">{name} ({escape(visible_line(attachment.get("mime") or ""))})</span>'
     return f'<div style="padding:8px 10px">{shown}</div>'

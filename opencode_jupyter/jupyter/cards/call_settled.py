@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...text.visible import readable, visible_line
-from .call_html import html
+from .call_html import attachments_of, html
 from .saved import CARD_MIME, METADATA_KEY, saved_part, split_part
 from .wording import (
     HEADER,
@@ -127,7 +127,7 @@ def _plain_head(part: dict[str, Any]) -> str:
 
 
 def _plain_foot(part: dict[str, Any]) -> list[str]:
-    foot = [f"[{visible_line(a.get('filename') or a.get('mime') or '')}]" for a in _attachments(part)][:5]
+    foot = [f"[{visible_line(a.get('filename') or a.get('mime') or '')}]" for a in attachments_of(part)][:5]
     spill = part["ui"].get("spill")
     if spill:
         whole = extent(spill.get("lines"), spill.get("bytes")) or "cut"
@@ -205,7 +205,3 @@ def _table(table: dict[str, Any]) -> str:
         lines.append("  ".join(text.rjust(w) if right else text.ljust(w) for text, w, right in cells).rstrip())
     words = rows_words(table)
     return "\n".join([*lines, words] if words else lines)
-
-
-def _attachments(part: dict[str, Any]) -> list[dict[str, Any]]:
-    return [a for a in part["state"].get("attachments") or [] if isinstance(a, dict)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...text.visible import readable, visible_line
 from .call_html import html as call_html
+from .call_html import pictures_of
 from .run_json import with_children
 from .style import DIM, HEAD, LINE, MONO, ON_PAPER, PAPER, TONES, block, frame, padded, pre, summary
 from .wording import DENIED, head_words, run_state_words, state_words, time_words
@@ -68,7 +69,7 @@ def _words(item: dict[str, Any]) -> str:
 
 
 def _call(part: dict[str, Any]) -> str:
-    """A call as a line that opens; open at once where something went wrong."""
+    """A call as a line that opens, with its pictures below; open at once where something went wrong."""
     mark, word, tone = state_words(part)
     label = escape(visible_line(part["ui"].get("label") or part["state"].get("title") or ""))
     state = "" if tone == "ok" else f" {escape(word)}"
@@ -79,8 +80,8 @@ def _call(part: dict[str, Any]) -> str:
         f'{escape(visible_line(part["tool"]))}</b> <span class="oc-s-mono" style="{MONO}">{label}</span> '
         f'<small {DIM};float:right;font-size:11px">{escape(time_words(part))}</small></summary>'
     )
-    inner = f'<div style="padding:2px 10px 4px 22px">{call_html(part)}</div>'
-    return f'<details class="{ON_PAPER}"{opened}>{head}{inner}</details>'
+    inner = f'<div style="padding:2px 10px 4px 22px">{call_html(part, pictures=False)}</div>'
+    return f'<details class="{ON_PAPER}"{opened}>{head}{inner}</details>{pictures_of(part)}'
 
 
 def _end(end: dict[str, str]) -> str:

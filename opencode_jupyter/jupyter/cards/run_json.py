@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core.call_state import Pending, Running, State
+from ...core.call_state import Completed, Pending, Running, State
 from .approval_json import AskView
 from .call_json import NESTED_LINES, card_tree, tail
 
@@ -23,6 +23,8 @@ Asks = Mapping[str, Sequence[AskView]]
 
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates of a call while only its output grows."""
+LIVE_PICTURES = 1_500_000
+"""Characters of attachments in one message: Jupyter servers pass on 3 MB in 3 s. The settled card has the others."""
 RAW_CHARS = 2_000
 """Characters of a pending call's arguments that are sent, the last ones."""
 COMPACTING = "Summarising the conversation: it has grown too long for the model's window …"
@@ -247,6 +249,7 @@ class RunItems:
                 items.append([index, item_json(item, asks, live=True)])
                 item.length = length16(items[-1][1].get("text", ""))
             item.growth = []
+        _limit_attachments([item for _, item in items])
         return {name: value for name, value in (("items", items), ("deltas", deltas), ("tails", tails)) if value}
 
     def _is_new(self, item: Item, asks: Asks) -> bool:
@@ -281,7 +284,20 @@ class RunItems:
 
     def whole(self, asks: Asks, *, live: bool) -> list[dict[str, Any]]:
         """Every item as it stands. On any thread."""
-        return [item_json(item, asks, live=live) for item in list(self.items)]
+        items = [item_json(item, asks, live=live) for item in list(self.items)]
+        if live:
+            _limit_attachments(items)
+        return items
+
+
+def _limit_attachments(items: Sequence[dict[str, Any]]) -> None:
+    """Leave out the oldest attachments where all together exceed `LIVE_PICTURES`; in place."""
+    room = LIVE_PICTURES
+    for item in reversed(items):
+        state = item["part"]["state"] if item["kind"] == "call" else {}
+        room -= sum(len(attachment["url"]) for attachment in state.get("attachments", ()))
+        if room < 0:
+            state.pop("attachments", None)
 
 
 def item_json(item: Item, asks: Asks, *, live: bool) -> dict[str, Any]:
@@ -304,6 +320,8 @@ def call_json(call: Call, asks: Asks, *, live: bool) -> dict[str, Any]:
     state = call.part.state
     if live and isinstance(state, Pending) and state.raw:
         _arriving(shown, state)
+    if live and isinstance(state, Completed) and state.attachments:  # a run's calls are sent once, not at each update
+        shown["state"]["attachments"] = [attachment.to_wire() for attachment in state.attachments]
     return shown
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from opencode_jupyter import ToolContext, tool
+from opencode_jupyter import Attachment, ToolContext, ToolResult, tool
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.jupyter.cards.markdown import markdown
 from opencode_jupyter.jupyter.cards.run_card import RunCard
@@ -233,6 +233,42 @@ async def test_200_calls_are_bounded() -> None:
     assert [bool(url) for url in urls].count(True) == 7
     quiet = settled_bundle(run_json([call(n, "x" * 60_000) for n in range(200)]))[0]
     assert len(json.dumps(quiet)) < 4_000_000
+
+
+PICTURE = {"mime": "image/png", "url": "data:image/png;base64,AAAA", "filename": "figure-1.png"}
+
+
+async def test_pictures_stand_outside_the_folded_calls() -> None:
+    table = {"mime": "text/csv", "url": "", "filename": "a.csv"}
+    items = [call(1, attachments=[PICTURE, table]), call(2), call(3, parent="c2", attachments=[PICTURE])]
+    html = settled_bundle(run_json(items))[0]["text/html"]
+    outside, depth = "", 0
+    for piece in re.split("(</?details)", html):
+        depth += {"<details": 1, "</details": -1}.get(piece, 0)
+        outside += "" if depth else piece
+    assert re.findall('<img alt="([^"]*)"', outside) == ["figure-1.png of read f1", "figure-1.png of read f3"]
+    assert html.count("<img") == 2, "each only once"
+    assert "a.csv" in html and "a.csv" not in outside
+
+
+async def test_a_live_card_has_the_pictures_of_calls_that_ended(tmp_path: Path) -> None:
+    @tool
+    async def plot(size: int) -> ToolResult:
+        """Draws."""
+        return ToolResult("plot", "", attachments=[Attachment.from_bytes(b"x" * size, "image/png", "figure-1.png")])
+
+    turns = [{"calls": [["plot", {"size": size}]]} for size in (900_000, 600_000, 100)] + [{"text": "Done."}]
+    async with project(tmp_path) as workspace:
+        workspace.registry.register(plot)
+        run = workspace.sessions.prompt("go", model=FakeModel(turns))
+        card = card_of(run)
+        await run.run()
+        sent = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
+    for items in (sent, [item for item in card.items.whole({}, live=True) if item["kind"] == "call"]):
+        counts = [len(item["part"]["state"].get("attachments", ())) for item in items]
+        assert counts == [0, 1, 1], "the oldest are left out of a message that servers would not pass on"
+    settled = [item["part"]["state"] for item in card.items.whole({}, live=False) if item["kind"] == "call"]
+    assert [len(state["attachments"]) for state in settled] == [1, 1, 1]
 
 
 async def test_what_a_dead_kernel_leaves() -> None:
