@@ -11,17 +11,12 @@ import json
 import os
 import re
 import secrets
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from .file_lock import lock_file
 from .paths import make_private_folder
-
-try:
-    import fcntl
-except ImportError:  # Windows: a file that another process has open cannot be renamed there
-    fcntl = None  # type: ignore[assignment]
 
 _NAME = re.compile(r"\.opencode-[0-9a-f]{16}\.tmp")
 _lock = threading.Lock()
@@ -79,10 +74,8 @@ def sweep(folder: Path) -> None:
     """Remove what processes that are gone have left, by their journals in `folder`."""
     for journal in folder.glob("*.journal") if folder.is_dir() else ():
         with contextlib.suppress(OSError), journal.open("rb") as file:
-            if sys.platform == "win32":
-                journal.replace(journal)  # refused while its process has it open
-            else:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not lock_file(file.fileno(), wait=False):
+                journal.replace(journal)  # Windows refuses that while its process has it open
             for line in file:
                 with contextlib.suppress(OSError, ValueError, TypeError):  # the last line may be half-written
                     _remove(*json.loads(line))
@@ -106,8 +99,7 @@ def _open() -> None:
     while True:
         path = _folder / f"{secrets.token_hex(8)}.journal"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_file(descriptor)
         if path.exists():  # else another process swept it before it was locked
             _descriptor = descriptor
             return

@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from ..core import atomic
+from ..core.file_lock import lock_file
 from ..core.paths import make_private_folder
 from ..core.secrets import learn_from
 
@@ -221,15 +222,10 @@ def _fits(key: str, value: Any) -> bool:
 
 @contextlib.contextmanager
 def _between_processes(path: Path) -> Iterator[None]:
-    """One process at a time; several kernels may log in or refresh at once."""
+    """One process at a time; several kernels may log in or refresh at once (Windows may lose a login by it)."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
     try:
-        import fcntl
-    except ImportError:  # Windows: a change that is lost there costs one login
-        yield
-        return
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_file(descriptor)
         yield
     finally:
         os.close(descriptor)

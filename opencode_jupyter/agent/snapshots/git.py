@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from ...core.file_lock import lock_file
+
 LONGEST_MESSAGE = 500
 """Characters of git's complaint that are kept."""
 WAIT = 20.0
@@ -157,14 +159,10 @@ def locked(path: Path, check: Callable[[], None]) -> Iterator[int | None]:
 
 
 def _take_lock(descriptor: int, path: Path, check: Callable[[], None]) -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        return False
     end = time.monotonic() + WAIT
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_file(descriptor, wait=False)
         except BlockingIOError:
             check()
             if time.monotonic() > end:
@@ -172,5 +170,3 @@ def _take_lock(descriptor: int, path: Path, check: Callable[[], None]) -> bool:
             time.sleep(PAUSE)
         except OSError:  # a network's file system, say
             return False
-        else:
-            return True
