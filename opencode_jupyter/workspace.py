@@ -12,7 +12,8 @@ from .agent.sessions import AgentSessions
 from .agent.tools import agent_tools
 from .core.host import Layers, ToolHost
 from .core.option_checks import check_option_names
-from .core.trust import Subject, trust_project
+from .core.project_trust import trust_project
+from .core.trust import Subject
 from .tools import builtin_tools
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.call_outcome import error_text
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
-from ..core.threads import run_at_home
+from ..core.threads import run_on_loop
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -75,7 +75,7 @@ class Caller:
             ToolError: no such agent, or the workspace is closed. What goes wrong in a call is in its result.
         """
         self.workspace.agent(self.agent)
-        ids = await run_at_home(self.workspace, self._ids(calls))
+        ids = await run_on_loop(self.workspace.loop, self._ids(calls))
         if len(calls) == 1:  # in the caller's own task, which a cell's interrupt reaches
             return [await self._run_call(calls[0], ids)]
         # Not anyio's task group: it cancels again and again, and a call has a moment to end its children.
@@ -109,7 +109,7 @@ class Caller:
             return await make().run()
 
         if workspace.present is None:
-            result = await run_at_home(workspace, run())
+            result = await run_on_loop(workspace.loop, run())
         else:
             result = await workspace.present.run(id, make)
         return result, calls[0]

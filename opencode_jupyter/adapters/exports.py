@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.permission import disabled
 from ..core.repair import INVALID
-from ..core.threads import run_at_home
+from ..core.threads import run_on_loop
 from . import _anthropic, _openai
 from ._blocking import run_blocking
 from ._model_calls import Caller, wire_names
@@ -142,7 +142,7 @@ class Exports:
 
     async def _listed(self, **options: Any) -> list[tuple[str, Bound]]:
         """The tools with the names that a provider takes for them."""
-        return await run_at_home(self._workspace, self._find(**options))
+        return await run_on_loop(self._workspace.loop, self._find(**options))
 
     def _blocked(self, **options: Any) -> list[tuple[str, Bound]]:
         """`_listed`, for code that can't await."""

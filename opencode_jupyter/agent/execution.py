@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..core.call_outcome import why_cancelled
+from ..core.call_reporting import why_cancelled
 from ..core.errors import ToolAbortedError, ToolError
-from ..core.threads import call_on_loop, call_soon, is_current, run_at_home
+from ..core.threads import call_on_loop, call_soon, is_current, run_on_loop
 
 if TYPE_CHECKING:
     from .answer import Answer
@@ -97,7 +97,7 @@ class Execution:
         if is_current(self._run.workspace.loop):
             return await self._wait_here()
         try:
-            return await run_at_home(self._run.workspace, self._wait_here())
+            return await run_on_loop(self._run.workspace.loop, self._wait_here())
         except asyncio.CancelledError:
             self.abort("interrupted")
             raise

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ..core.errors import ToolError
-from ..core.threads import call_soon, run_at_home, submit
+from ..core.threads import call_soon, run_on_loop, submit
 from .approvals import Person, ReplyRouter, ReplySource
 from .folders import RunFolders
 from .options import BatchSettings, MapOptions
@@ -126,7 +126,7 @@ class Many:
             return asyncio.wrap_future(cell_context.copy().run(submit, cell_loop, work))
 
         person = Person(self.workspace, on_cell_loop)
-        running = asyncio.ensure_future(run_at_home(self.workspace, self._run(jobs, report, person)))
+        running = asyncio.ensure_future(run_on_loop(self.workspace.loop, self._run(jobs, report, person)))
         running.add_done_callback(lambda _: report(None))
         try:
             while (outcome := await outcomes.get()) is not None:

@@ -18,18 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .file_lock import lock_file
 from .paths import make_private_folder
 from .store.rows import decision_wire, encode
 
 if TYPE_CHECKING:
     from .call_state import ToolPart
-    from .host import ToolHost
-    from .permission import Decision
-
-try:
-    import fcntl
-except ImportError:  # Windows: only the threads of one process exclude each other
-    fcntl = None  # type: ignore[assignment]
+    from .permission.decision import Decision
 
 log = logging.getLogger(__name__)
 FIRST = "0" * 64
@@ -37,14 +32,10 @@ FIRST = "0" * 64
 _TAIL = 1 << 16
 
 
-def audit_log(workspace: ToolHost) -> AuditLog:
-    """The log of a workspace: one for each data folder."""
-    return _log_at(workspace.data_dir / "audit.jsonl")
-
-
 @functools.lru_cache(maxsize=16)
-def _log_at(path: Path) -> AuditLog:
-    return AuditLog(path)
+def audit_log(data_dir: Path) -> AuditLog:
+    """The log of a data folder."""
+    return AuditLog(data_dir / "audit.jsonl")
 
 
 def entry_of(part: ToolPart, decision: Decision) -> dict[str, Any]:
@@ -98,8 +89,7 @@ class AuditLog:
             make_private_folder(self.path.parent)
             descriptor = os.open(self.path, flags, 0o600)
         try:
-            if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock_file(descriptor)
             yield descriptor
         finally:
             os.close(descriptor)

@@ -22,9 +22,10 @@ from .call_outcome import error_of_call
 from .call_reporting import cancel_scope
 from .call_state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
 from .command_description import renew_description
-from .context import AbortSignal, DryRunEnd, InitContext, ToolContext
+from .context import AbortSignal, InitContext, ToolContext
 from .errors import (
     ArgumentsRevisedError,
+    DryRunEnd,
     InvalidArgumentsError,
     ToolAbortedError,
     ToolTimeoutError,
@@ -32,13 +33,13 @@ from .errors import (
 )
 from .hooks import AFTER, BEFORE
 from .permission import Decision
+from .project_trust import ask_for_project
 from .repair import INVALID, correct_name, invalid_call, repair
 from .result import ToolResult
 from .schema import wire_names
 from .sessions import Session
 from .threads import call_on_loop
 from .tool import Bound, Tool
-from .trust import ask_for_project
 from .validation_issues import MOST_LEVELS, SCALARS, is_nested_too_deeply
 
 if TYPE_CHECKING:

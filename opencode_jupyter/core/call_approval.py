@@ -12,11 +12,8 @@ from .audit import audit_log, entry_of
 from .call_reporting import Reporting
 from .call_state import Pending, Running, now_ms
 from .command_description import renew_description
-from .context import DryRunEnd, InitContext, ToolContext
-from .errors import (
-    ArgumentsRevisedError,
-    ToolError,
-)
+from .context import InitContext, ToolContext
+from .errors import ArgumentsRevisedError, DryRunEnd, ToolError
 from .permission import Action, Decision, Rule
 from .permission.modes import rules_of, tool_denied
 from .permission.request import SANDBOX, TRUST
@@ -268,7 +265,7 @@ class CallApproval(Reporting):
         self.part.decisions.append(decision)
         if self._workspace.store is None:
             return
-        audit_log(self._workspace).append(entry_of(self.part, decision))
+        audit_log(self._workspace.data_dir).append(entry_of(self.part, decision))
         if decision.by != "rule":  # what rules allow stands in the part
             self._workspace.store.put_decision(decision)
 

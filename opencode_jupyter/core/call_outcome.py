@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .call_state import CallOutcome
-from .context import DryRunEnd
 from .errors import (
     REFUSING,
+    DryRunEnd,
     HookRefusedError,
     InvalidArgumentsError,
     PermissionCorrectedError,
@@ -22,9 +22,6 @@ from .errors import (
     shorten,
 )
 from .repair import INVALID
-
-if TYPE_CHECKING:
-    from .call import Call
 
 POLICY = "policy"
 """`Decision.by` and `Answered.by` where nobody was there to answer."""
@@ -103,14 +100,3 @@ def error_of_call(error: BaseException) -> BaseException:
     if isinstance(error, GeneratorExit):
         return ToolError("The tool raised GeneratorExit, which is for closing generators. Raise another exception.")
     return error
-
-
-def why_cancelled(parent: Call | None) -> str:
-    """Why a cancel reached a call from outside: what ended a call that it is part of, else an interrupt."""
-    while parent is not None:
-        if parent.signal.reason is not None:
-            return parent.signal.reason
-        if parent.overdue:
-            return "timeout"
-        parent = parent.parent
-    return "interrupted"

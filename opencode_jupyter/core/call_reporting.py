@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic_core import from_json
 
-from .call_outcome import error_text, outcome_of, why_cancelled
+from .call_outcome import error_text, outcome_of
 from .call_state import FOR_PERSON, Failed, Pending, Running, now_ms
 
 if TYPE_CHECKING:
@@ -39,6 +39,17 @@ def cancel_scope() -> anyio.CancelScope:
 @functools.cache
 def _scope_class() -> type[anyio.CancelScope]:
     return type(anyio.CancelScope())
+
+
+def why_cancelled(parent: Call | None) -> str:
+    """Why a cancel reached a call from outside: what ended a call that it is part of, else an interrupt."""
+    while parent is not None:
+        if parent.signal.reason is not None:
+            return parent.signal.reason
+        if parent.overdue:
+            return "timeout"
+        parent = parent.parent
+    return "interrupted"
 
 
 class Reporting:

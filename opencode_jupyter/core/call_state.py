@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 if TYPE_CHECKING:
-    from .permission import Decision
+    from .permission.decision import Decision
     from .question_request import Answered
     from .result import Attachment, ToolResult
 

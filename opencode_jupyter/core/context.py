@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import ToolAbortedError
+from .errors import DryRunEnd, ToolAbortedError
 from .threads import call_on_loop, is_current, submit
 
 if TYPE_CHECKING:
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NO_CALL = "this ToolContext belongs to no call, or to one that is over"
-
-
-class DryRunEnd(Exception):  # noqa: N818 - not an error
-    """A dry run has come to where the work would begin."""
 
 
 class AbortSignal:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from .tool import Tool
-
-on_tool_defined: list[Callable[[Tool], None]] = []
-"""Called with each new tool, in the thread that defines it."""
+on_tool_defined: list[Callable[[Any], None]] = []
+"""Called with each new `Tool`, in the thread that defines it."""

@@ -33,7 +33,7 @@ from .repair import INVALID
 from .suggestions import near_names, suggestion
 
 if TYPE_CHECKING:
-    from .permission import Decision, Rule
+    from .permission.decision import Decision, Rule
     from .question_request import Answered
 
 
@@ -277,6 +277,10 @@ def _error_reason(error: BaseException) -> str:
     text = str(error)
     words = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)
     return text if text and words else f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class DryRunEnd(Exception):  # noqa: N818 - not an error
+    """A dry run has come to where the work would begin."""
 
 
 class ConfigError(ToolError):

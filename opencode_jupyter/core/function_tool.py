@@ -29,10 +29,9 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from .context import ToolContext
-from .schema import json_schema
+from .schema import ParameterSchema, json_schema
 from .streaming import executor
 
-Schema = type[BaseModel] | dict[str, Any]
 CONTEXT = "ctx"
 PACKAGE = __name__.split(".", maxsplit=1)[0]
 _CONFIG = ConfigDict(arbitrary_types_allowed=False, extra="ignore", protected_namespaces=())
@@ -293,7 +292,7 @@ class Described:
     fn: Callable[..., Any]
     name: str
     description: str
-    parameters: Schema | None = None
+    parameters: ParameterSchema | None = None
 
 
 def described(target: Any) -> Described:
@@ -334,7 +333,7 @@ def described(target: Any) -> Described:
     return Described(function, name, text, parameters)
 
 
-def execute_of(fn: Callable[..., Any], explicit: Schema | None) -> tuple[Schema, Callable[..., Any]]:
+def execute_of(fn: Callable[..., Any], explicit: ParameterSchema | None) -> tuple[ParameterSchema, Callable[..., Any]]:
     """The parameters of `fn` and an ``execute(arguments, ctx)`` that calls it.
 
     Args:

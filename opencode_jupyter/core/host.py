@@ -28,19 +28,20 @@ from .flags import Flags
 from .hooks import Hooks
 from .option_checks import check_call_options, check_workspace
 from .permission import Decision, PermissionService, Rule
+from .project_trust import trust_project
 from .questions import QuestionService
 from .registry import Registry
 from .result import ToolResult
 from .sessions import Session, Sessions
 from .store.store import Store
 from .suggestions import near_names, suggestion
-from .threads import call_soon, close_service, is_current, run_at_home, run_elsewhere, wait_interruptibly
+from .threads import call_soon, close_service, is_current, run_elsewhere, run_on_loop, wait_interruptibly
 from .truncation import Truncation
-from .trust import Subject, Trust, trust_project
+from .trust import Subject, Trust
 
 if TYPE_CHECKING:
     from .completer import Completer
-    from .project_rules import SavedRules
+    from .config.save import SavedRules
     from .tool import Tool
 
 T = TypeVar("T")
@@ -300,7 +301,7 @@ class ToolHost:
             ToolError: see `core.errors`. What the tool itself raises passes through.
         """
         if agent is not None and agent not in self.agents and not self.registry.is_fresh():
-            await run_at_home(self, self.registry.prepare())  # it may be a plugin's
+            await run_on_loop(self._loop, self.registry.prepare())  # it may be a plugin's
         make = partial(self.start, name, arguments, agent=agent, session=session, timeout=timeout, by=by, **options)
         if self._shows_elsewhere and self.present is not None:
             return await self.present.run(name, make)

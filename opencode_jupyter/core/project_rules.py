@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import Config, load_config
 from .config.files import display
 from .config.rule_changes import overlap
-from .config.save import ConfigFiles, remove_rule
+from .config.save import ConfigFiles, SavedRules, remove_rule
 from .errors import ToolError
 from .option_checks import check_kind, check_patterns
 from .permission import Rule, evaluate, expand
@@ -20,22 +19,6 @@ from .permission.request import SANDBOX
 if TYPE_CHECKING:
     from .agents import Agent
     from .host import ToolHost
-
-
-@dataclass(slots=True)
-class SavedRules:
-    """The outcome of saving rules.
-
-    Attributes:
-        patterns: those that are in a file now.
-        files: the files' names, relative to the project.
-        notes: what a person should know: a pattern that could not be saved and why, a rule that still decides, an
-            agent that may now do what it might not.
-    """
-
-    patterns: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def save(

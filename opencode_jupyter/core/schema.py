@@ -9,6 +9,8 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+ParameterSchema = type[BaseModel] | dict[str, Any]
+"""The parameters of a tool: a pydantic model or a JSON schema."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

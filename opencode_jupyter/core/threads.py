@@ -8,10 +8,7 @@ import inspect
 import logging
 import threading
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from .host import ToolHost
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -58,11 +55,6 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop | None, work: Coroutine[An
     if loop is None or not loop.is_running() or is_current(loop):
         return await work
     return await asyncio.wrap_future(submit(loop, work))
-
-
-async def run_at_home(workspace: ToolHost, work: Coroutine[Any, Any, T]) -> T:
-    """Await what belongs to a workspace on its loop, from whichever loop this is."""
-    return await run_on_loop(workspace.loop, work)
 
 
 async def run_in_thread(fn: Callable[..., T], *args: Any) -> T:

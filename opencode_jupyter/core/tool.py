@@ -21,13 +21,12 @@ from .defined_tools import on_tool_defined
 from .errors import InvalidArgumentsError, InvalidDefinitionError, InvalidResultError, ToolError
 from .option_checks import check_option_names
 from .result import RESULT_KEYS, ToolResult, attachments_of
-from .schema import json_schema, schema_for_person
+from .schema import ParameterSchema, json_schema, schema_for_person
 from .suggestions import near_names, suggestion
 from .threads import run_in_thread
 from .validation_issues import as_json, list_issues, sentences
 
 if TYPE_CHECKING:
-    from .function_tool import Schema
     from .host import ToolHost
 
 Execute = Callable[[Any, ToolContext], Any]
@@ -48,7 +47,7 @@ class Definition:
     """A tool's description, parameters and function, for one agent."""
 
     description: str
-    parameters: Schema
+    parameters: ParameterSchema
     """A pydantic model or a JSON schema; `check` goes before both."""
     execute: Execute
     """``(arguments, context)`` to a result. Sync functions run in a worker thread; generators stream."""
@@ -333,7 +332,7 @@ def tool(
     /,
     *,
     description: str | None = None,
-    parameters: Schema | None = None,
+    parameters: ParameterSchema | None = None,
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,
@@ -346,7 +345,7 @@ def tool(
     /,
     *,
     description: str | None = None,
-    parameters: Schema | None = None,
+    parameters: ParameterSchema | None = None,
     format_validation_error: FormatValidationError | None = None,
     runs_in: Literal["engine", "kernel"] = "engine",
     body: str | None = None,

@@ -7,24 +7,20 @@ was trusted before (another branch of a repository, say) does not.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
 import json
 import logging
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .errors import PermissionCorrectedError, PermissionRejectedError
 from .fingerprint import Stamp, stamp
 from .paths import make_private_folder
 from .permission.request import TRUST
 
 if TYPE_CHECKING:
-    from .call import Call
-    from .host import ToolHost
+    from .permission.decision import Decision
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +45,13 @@ class Subject:
 def digest(content: bytes | str) -> str:
     """SHA-256 of a content, as hexadecimal digits."""
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+class TrustAsker(Protocol):
+    """A call that can request a person's trust."""
+
+    async def ask_trust(self, permission: str, pattern: str, metadata: dict[str, Any]) -> Decision:
+        """Request it; see `core.call_approval`."""
 
 
 class Trust:
@@ -108,7 +111,7 @@ class Trust:
             self._write(known)
             return True
 
-    async def require(self, subject: Subject, call: Call, *more: Subject) -> None:
+    async def require(self, subject: Subject, call: TrustAsker, *more: Subject) -> None:
         """Ask for it on a call's card, unless it is trusted already.
 
         Args:
@@ -156,70 +159,6 @@ class Trust:
         text = json.dumps(known, indent=1, ensure_ascii=False, sort_keys=True)
         atomic.write(self._path, text.encode(), mode=0o600)
         self._known, self._stamp = known, None
-
-
-def untrusted(workspace: ToolHost) -> list[Subject]:
-    """The project's subjects that nobody trusted yet: its configuration, tool files, plugins, MCP servers, providers.
-
-    Blocks for as long as reading the files takes.
-    """
-    more = (subject for list_more in workspace.trust_subjects for subject in list_more())
-    subjects = {(subject.kind, subject.name): subject for subject in more}
-    project = workspace.config.wants
-    if project is not None and workspace.config.removed:
-        subjects = {(project.kind, project.name): project, **subjects}
-    for source in workspace.registry.sources:
-        list_untrusted = getattr(source, "untrusted", None)
-        for subject in list_untrusted() if list_untrusted is not None else ():
-            subjects[subject.kind, subject.name] = subject
-    return list(subjects.values())
-
-
-def trust_project(workspace: ToolHost, *, keep: bool = True) -> list[Subject]:
-    """Trust all that `untrusted` lists, as it is now.
-
-    Args:
-        workspace: whose project.
-        keep: in every workspace of this user; else only in this one, as long as it is open.
-
-    Returns:
-        What was trusted.
-    """
-    subjects = untrusted(workspace)
-    (workspace.trust.grant if keep else workspace.trust.grant_temporarily)(*subjects)
-    apply_trust(workspace)
-    return subjects
-
-
-def apply_trust(workspace: ToolHost) -> None:
-    """Go by what is trusted now: the configuration is read again, and the next call looks for tools."""
-    wants, removed = workspace.config.wants, workspace.config.removed
-    if wants is not None and workspace.trust.known(wants) == bool(removed):
-        workspace.reload_config()
-    workspace.registry.invalidate()
-
-
-async def ask_for_project(workspace: ToolHost, call: Call) -> None:
-    """Ask once, before a call, whether the project is trusted; whoever says no works in a restricted one."""
-    project = workspace.config.wants
-    if call.dry_run or project is None or not workspace.config.removed or project in workspace.trust.asked:
-        return
-    if workspace.permissions.approve is None and workspace.present is None:
-        return  # nobody to ask: the configuration's warnings say so
-    workspace.trust.asked.add(project)
-    more = [subject for subject in await asyncio.to_thread(untrusted, workspace) if subject != project]
-    lines = [str(project.shown["content"]), *map(_line, more)]
-    shown = replace(project, shown={**project.shown, "content": "\n".join(lines)})
-    with contextlib.suppress(PermissionRejectedError, PermissionCorrectedError):
-        await workspace.trust.require(shown, call, *more)
-        apply_trust(workspace)
-
-
-def _line(subject: Subject) -> str:
-    """A line of the project's card: what it is, and what it starts or reaches."""
-    reaches = subject.shown.get("command") or subject.shown.get("url")
-    name = subject.shown.get("server") or subject.shown.get("label") or subject.name
-    return f"{subject.kind}: {name}" + (f": {reaches}" if reaches else "")
 
 
 def _key(subject: Subject) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.context import ToolContext
-from ..core.permission.rules import Action, fits_path
+from ..core.permission.decision import Action
+from ..core.permission.rules import fits_path
 from ..core.permission.sensitive_files import is_key_file
 from ..core.wildcard import compiled, match
 

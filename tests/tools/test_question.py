@@ -16,7 +16,7 @@ from opencode_jupyter import (
     Workspace,
     tool,
 )
-from opencode_jupyter.core.context import DryRunEnd
+from opencode_jupyter.core.errors import DryRunEnd
 from tests.support.asking import until
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,6 +43,22 @@ _lock = threading.Lock()
 
 class _RuleInTheWayError(ToolError):
     """Another rule decides instead in this file."""
+
+
+@dataclass(slots=True)
+class SavedRules:
+    """The outcome of saving rules.
+
+    Attributes:
+        patterns: those that are in a file now.
+        files: the files' names, relative to the project.
+        notes: what a person should know: a pattern that could not be saved and why, a rule that still decides, an
+            agent that may now do what it might not.
+    """
+
+    patterns: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

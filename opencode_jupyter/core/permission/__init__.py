@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from .request import Decision, PermissionRequest, Reply
+from .decision import Action, Decision, Rule, RuleSource
+from .request import PermissionRequest, Reply
 from .rules import (
     ACTIONS,
     EDIT_TOOLS,
-    Action,
-    Rule,
     RuleConfig,
-    RuleSource,
     disabled,
     evaluate,
     expand,

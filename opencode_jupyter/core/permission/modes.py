@@ -15,7 +15,7 @@ from ..errors import InvalidArgumentsError, ToolError
 from ..repair import INVALID
 from ..suggestions import did_you_mean
 from ..wildcard import match
-from .rules import Action, Rule
+from .decision import Action, Rule
 
 if TYPE_CHECKING:
     from ..host import ToolHost

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from ..call_state import now_ms
 from ..errors import ArgumentsRevisedError, ToolError
 from ..pending_requests import PendingRequest
-from .rules import Action, Rule
+from .decision import Answer, Decision, Rule
 
 Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
 """An answer. The tuple carries a word to the model about why not."""
@@ -86,47 +86,6 @@ class PermissionRequest:
         if self.tool is not None:
             wire["tool"] = dict(self.tool)
         return wire
-
-
-@dataclass(slots=True)
-class Decision:
-    """How one ask ended, for the card and the history.
-
-    Attributes:
-        permission: the key asked for.
-        patterns: what for.
-        action: ``allow`` or ``deny``.
-        rules: the deciding rule of each pattern, in the order of `patterns`.
-        reply: None if rules alone decided, else the person's ``once``, ``always`` or ``reject``.
-        by: who decided: ``rule``, ``reply``, ``approve``, ``cancelled``, ``closed``, or the way in that was given
-            to `PermissionService.reply` (``card``, ``prompt``, ``policy``, ...).
-        message: the person's word, or why it ended without one.
-        note: what else came of it, such as the file that a rule was saved in.
-        waited: seconds spent waiting for the answer.
-        time: Unix milliseconds of the end.
-        session_id: whose ask it was.
-        request_id: the request, if one was made.
-        revised: it was no answer: the person changed the call's arguments, and the call begins again.
-        together: it was another request of the session that the person answered.
-    """
-
-    permission: str
-    patterns: list[str]
-    action: Action
-    rules: list[Rule]
-    reply: Literal["once", "always", "reject"] | None = None
-    by: str = "rule"
-    message: str | None = None
-    waited: float = 0.0
-    time: int = 0
-    session_id: str = ""
-    request_id: str | None = None
-    note: str | None = None
-    revised: bool = False
-    together: bool = False
-
-
-Answer = Literal["once", "always", "reject"]
 
 
 class RequestOutcome(NamedTuple):

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from os.path import isabs
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from ..errors import ConfigError, InvalidArgumentsError, short_repr
 from ..wildcard import match
+from .decision import Action, Rule, RuleSource
 from .sensitive_files import is_key_file, is_startup_file
 
-Action = Literal["allow", "deny", "ask"]
 ACTIONS: tuple[str, ...] = get_args(Action)
 STRICT: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
-
-RuleSource = Literal["default", "config", "project", "session", "mode", "code"]
-"""Where a rule comes from: built in, the user's configuration, a file in the project, a person in this session (typed
-or approved), a permission mode, code."""
 
 RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 """The ``permission`` entry of a config: one action, or action (or pattern -> action) by permission."""
@@ -37,43 +32,6 @@ NOT_ANALYSED = "(not analysed) "
 """Begins a pattern for what only running it can tell (a shell command whose words are made when it runs)."""
 
 _speaks_of = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule.
-
-    Attributes:
-        permission: wildcard over permission keys (``bash``, ``edit``, ``*``).
-        pattern: wildcard over what the permission is for (a command, a path).
-        action: what happens.
-        origin: where the rule comes from, in words for a person. Two rules are equal whatever their origin.
-        approval: it counts as a person's approval (a session's mode): it undoes no rule that denies.
-        over: approvals that were there before it, which it comes after.
-        stricter: it counts only where it is stricter than the rules without this mark: a project's that nobody trusts.
-        overrides: such rules do not count against it.
-        source: the kind of place that it comes from; `origin` is its display text.
-        source_name: the mode's name; of a rule in the top-level ``permission`` of a config file, the file's path.
-    """
-
-    permission: str
-    pattern: str
-    action: Action
-    origin: str = field(default="", compare=False)
-    approval: bool = field(default=False, compare=False, repr=False)
-    over: tuple[Rule, ...] = field(default=(), compare=False, repr=False)
-    stricter: bool = field(default=False, compare=False, repr=False)
-    overrides: bool = field(default=False, compare=False, repr=False)
-    source: RuleSource = field(default="code", compare=False, repr=False)
-    source_name: str = field(default="", compare=False, repr=False)
-
-    def to_wire(self) -> dict[str, str]:
-        """OpenCode's form of a rule, without its origin."""
-        return {
-            "permission": self.permission,
-            "pattern": self.pattern,
-            "action": self.action,
-        }
 
 
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings: Sequence[str] = ()) -> Rule:

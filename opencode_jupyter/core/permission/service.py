@@ -23,12 +23,11 @@ from ..errors import (
 from ..events import Bus
 from ..hooks import PERMISSION, Hooks
 from ..pending_requests import UNANSWERABLE, PendingRequests, no_mask
+from .decision import Answer, Decision, Rule
 from .request import (
     DOOM_LOOP,
     SANDBOX,
     TRUST,
-    Answer,
-    Decision,
     PermissionRequest,
     Reply,
     RequestOutcome,
@@ -38,7 +37,7 @@ from .request import (
     parse_reply,
     with_decision,
 )
-from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, Rule, evaluate, guard_file_rule, relevant, resolve_unanalysed
+from .rules import NOT_ANALYSED, PATH_PERMISSIONS, STRICT, evaluate, guard_file_rule, relevant, resolve_unanalysed
 
 log = logging.getLogger(__name__)
 Approve = Callable[[PermissionRequest], Reply | Awaitable[Reply]]

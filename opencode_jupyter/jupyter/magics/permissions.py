@@ -37,7 +37,7 @@ from .sessions import SessionLine
 from .tools import HISTORY
 
 if TYPE_CHECKING:
-    from ...core.permission.rules import Action
+    from ...core.permission.decision import Action
     from ...core.sessions import Session
     from ...workspace import Workspace
     from ..notebook import Notebook
@@ -201,7 +201,7 @@ def _log(line: PermissionLine) -> Table:
 
 def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False) -> Table:
     """The audit log of all kernels, the newest decision first; or the places where its chain is broken."""
-    log = audit_log(workspace)
+    log = audit_log(workspace.data_dir)
     if verify:
         count, problems = log.verify()
         rows = [{"line": line, "problem": problem} for line, problem in problems]

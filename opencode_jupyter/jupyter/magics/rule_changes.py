@@ -18,8 +18,8 @@ from .help import permission_of, rule_now, rules_in_force
 
 if TYPE_CHECKING:
     from ...core.call import By
-    from ...core.permission.rules import Action
-    from ...core.project_rules import SavedRules
+    from ...core.config.save import SavedRules
+    from ...core.permission.decision import Action
     from ...workspace import Workspace
 
 PERMISSIONS = (

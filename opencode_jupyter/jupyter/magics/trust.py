@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError
-from ...core.trust import Subject, apply_trust, untrusted
+from ...core.project_trust import apply_trust, untrusted
+from ...core.trust import Subject
 from ...sources.tool_files import label_of
 from ...text.visible import visible
 from ..tables import Table, without_math

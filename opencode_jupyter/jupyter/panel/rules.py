@@ -29,7 +29,7 @@ from ..magics.rule_changes import (
 if TYPE_CHECKING:
     from ...core.call import By
     from ...core.permission import Decision
-    from ...core.permission.rules import Action
+    from ...core.permission.decision import Action
     from .service import Panel
 
 LONGEST = 10_000

@@ -27,7 +27,7 @@ async def test_every_decision_is_logged_with_who_decided(tmp_path: Path) -> None
             await ws.call("write", {"filePath": "c.txt", "content": "x"})
         with pytest.raises(PermissionDeniedError):
             await ws.call("glob", {"pattern": "*"})
-        log = audit_log(ws)
+        log = audit_log(ws.data_dir)
         entries = log.last(10)[::-1]
         assert [(e["tool"], e["permission"], e["action"], e["by"], e["reply"]) for e in entries] == [
             ("read", "read", "allow", "rule", None),

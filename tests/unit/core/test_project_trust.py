@@ -229,7 +229,7 @@ async def test_without_anyone_to_ask_it_stays_restricted_with_a_warning(home: Pa
 
 
 def test_a_key_does_not_go_to_this_machine_either(home: Path, start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    from opencode_jupyter.core.trust import untrusted
+    from opencode_jupyter.core.project_trust import untrusted
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
     local = {"options": {"baseURL": "http://127.0.0.1:9/v1"}}

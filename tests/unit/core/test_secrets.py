@@ -332,7 +332,7 @@ async def test_requests_decisions_and_rules_name_no_secret(tmp_path: Path) -> No
         assert len(requests) == 1, "the approval holds for the command as it is"
         history = [(one.permission, one.patterns, one.rules) for one in ws.permissions.history]
         assert NAME in shown(requests)
-        assert SECRET not in shown([requests, history, call.part.decisions, audit_log(ws).last(9)])
+        assert SECRET not in shown([requests, history, call.part.decisions, audit_log(ws.data_dir).last(9)])
         assert SECRET not in Table([{"rule": rule.pattern} for rule in ws.permissions.approved])._repr_html_()
 
 
