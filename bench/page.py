@@ -113,7 +113,7 @@ def run(options: Options) -> list[Row]:
 
 
 def _cards() -> list[dict[str, Any]]:
-    from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
+    from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
 
     return [settled_bundle(_part(n))[0] for n in range(CARDS)]
 

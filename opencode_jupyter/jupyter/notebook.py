@@ -25,10 +25,10 @@ from .extension_state import current
 from .kernel.approvals import Broker
 from .kernel.card_host import CardHost
 from .kernel.cell_runner import CellRunner, Job, MakeJob
-from .kernel.channels import PolicyChannel, PromptChannel, policy_from
 from .kernel.engine import Engine
 from .kernel.link import KernelLink
 from .kernel.open_notebooks import NotebookPages
+from .kernel.reply_channels import PolicyChannel, PromptChannel, policy_from
 from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
 from .panel import Panel

@@ -17,7 +17,7 @@ import nbformat
 import pytest
 from playwright.sync_api import BrowserContext, Dialog, Page, Route, expect
 
-from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
+from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
 from tests.browser.acts import button, lab_only, project
 from tests.support.browser import Browser
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.jupyter.cards.saved import CARD_MIME
+from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME
 from tests.kernel import acts
 from tests.support.kernels import Kernel, start
 

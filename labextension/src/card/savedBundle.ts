@@ -1,6 +1,6 @@
 /**
  * Puts the halves of a saved card together: what differs at each run of a cell (ids and times) is in the output's
- * metadata, so that its data stays the same (`opencode_jupyter/jupyter/cards/saved.py`).
+ * metadata, so that its data stays the same (`opencode_jupyter/jupyter/cards/saved_json.py`).
  */
 
 /** Levels that are looked into; cards inside cards do not go deeper. */

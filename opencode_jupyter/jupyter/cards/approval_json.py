@@ -27,7 +27,7 @@ QUESTIONS = {
 """By permission: what a prompt asks where no tool of that id says it (`CardSpec.question`)."""
 
 
-class AskView(NamedTuple):
+class RequestView(NamedTuple):
     """One pending request as the card shows it."""
 
     request: PermissionRequest | QuestionRequest

@@ -13,9 +13,9 @@ from ...core.call_approval import WAITING_FOR
 from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
 from .call_json import card_tree, ended, tail
-from .call_settled import live_text, lost_bundle, settled_bundle
+from .call_mimebundle import live_text, lost_bundle, settled_bundle
 from .display import Bundle
-from .live import LiveDisplay
+from .live_display import LiveDisplay
 
 if TYPE_CHECKING:
     from ...core.call import Call

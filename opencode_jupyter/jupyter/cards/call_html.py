@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...text.visible import readable, visible, visible_line
-from .saved import INPUT_CHARS, OUTPUT_CHARS, cut, is_picture
+from .saved_json import INPUT_CHARS, OUTPUT_CHARS, cut, is_picture
 from .style import DIM, HEAD, LINE, MONO, ON_PAPER, PAPER, TONES, block, chip, dim, frame, padded, pre, summary
 from .wording import (
     HEADER,

@@ -18,10 +18,10 @@ from ...core.repair import INVALID, requested_tool
 from ...core.store.database import ABORTED
 from ...core.store.rows import encode
 from ..server_files import files_url
-from .approval_json import AskView, rule_json
+from .approval_json import RequestView, rule_json
 from .bodies_json import bodies_of
 from .labels import card_of, label_of, paths_below, project_folder
-from .saved import cut, plain_json
+from .saved_json import cut, plain_json
 
 if TYPE_CHECKING:
     from ...core.call import Call
@@ -53,7 +53,7 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 class Extras:
     """What the card knows beyond the part."""
 
-    asks: AskView | None = None
+    asks: RequestView | None = None
     """The oldest ask or question that waits."""
     children: list[dict[str, Any]] = field(default_factory=list)
     base: Path | None = None
@@ -183,7 +183,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
     return shown
 
 
-def _pending_fields(view: AskView, arguments: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
+def _pending_fields(view: RequestView, arguments: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
     """What waits. The arguments may be changed where they are not too long; those that the card cuts go along whole."""
     fields: dict[str, Any] = view.to_json()
     if untouched:
@@ -198,7 +198,7 @@ def _pending_fields(view: AskView, arguments: dict[str, Any], shown: Any, untouc
 
 
 def card_tree(
-    call: Call, asks: Mapping[str, Sequence[AskView]], *, live: bool, nested: bool = False, children: bool = True
+    call: Call, asks: Mapping[str, Sequence[RequestView]], *, live: bool, nested: bool = False, children: bool = True
 ) -> dict[str, Any]:
     """The card's JSON for a call and the calls it made.
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.call_state import now_ms
 from ...core.threads import call_soon
-from .approval_json import AskView
+from .approval_json import RequestView
 from .display import Bundle
-from .live import LiveDisplay
+from .live_display import LiveDisplay
 from .run_json import RunItems
-from .run_settled import end_text, live_text, lost_bundle, settled_bundle
+from .run_mimebundle import end_text, live_text, lost_bundle, settled_bundle
 from .widget import live_widget
 from .wording import end_of
 
@@ -126,7 +126,7 @@ class RunCard(LiveDisplay):
         if self._widget is not None:
             self._flush()
 
-    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
+    def set_asks(self, asks: dict[str, list[RequestView]]) -> None:
         """What waits for a person has changed."""
         self.items.asked(self.asks, asks)
         super().set_asks(asks)

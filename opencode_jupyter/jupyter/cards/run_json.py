@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.call_state import Completed, Pending, Running, State
-from .approval_json import AskView
+from .approval_json import RequestView
 from .call_json import NESTED_LINES, card_tree, tail
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...core.call import Call
 
 Kind = Literal["text", "reasoning", "summary", "note", "call", "gone"]
-Asks = Mapping[str, Sequence[AskView]]
+Asks = Mapping[str, Sequence[RequestView]]
 
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates of a call while only its output grows."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...text.visible import readable
 from .run_json import call_json
-from .run_settled import call_lines
+from .run_mimebundle import call_lines
 
 if TYPE_CHECKING:
     from ...agent.run import Run

@@ -13,7 +13,7 @@ from ...core.errors import ToolError
 from ...core.permission import PermissionRequest
 from ...core.store.rows import EXTRA
 from ...core.threads import call_on_loop, call_soon
-from ..cards.approval_json import AskView, digest_of
+from ..cards.approval_json import RequestView, digest_of
 from ..cards.call_json import is_untouched
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
     from ...core.sessions import ActiveRun
     from ...workspace import Workspace
-    from ..cards.live import LiveDisplay
+    from ..cards.live_display import LiveDisplay
 
 log = logging.getLogger(__name__)
 
@@ -36,20 +36,20 @@ RECOUNT = 0.05
 """Seconds within which requests that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
 
-class AskChannel(Protocol):
+class ReplyChannel(Protocol):
     """A way in which a reply can come. `open` and `close` are called on the engine's thread."""
 
     name: str
 
-    def open(self, ask: Ask) -> bool:
+    def open(self, ask: CardRequest) -> bool:
         """Offer the request here; False if this way is closed, so that the next one is tried."""
 
-    def close(self, ask: Ask) -> None:
+    def close(self, ask: CardRequest) -> None:
         """The request is decided."""
 
 
 @dataclass(slots=True, eq=False)
-class Ask:
+class CardRequest:
     """A pending permission request, or pending questions."""
 
     request: PermissionRequest | QuestionRequest
@@ -58,7 +58,7 @@ class Ask:
     call_id: str
     digest: str
     loop: asyncio.AbstractEventLoop
-    channel: AskChannel | None = None
+    channel: ReplyChannel | None = None
     is_in_panel: bool = False
     """Whether a page with our extension has queried it, for its panel."""
 
@@ -83,7 +83,7 @@ class Broker:
     def __init__(
         self,
         workspace: Workspace,
-        fallbacks: list[AskChannel],
+        fallbacks: list[ReplyChannel],
         attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
         add_card: Callable[[Call], LiveDisplay] | None = None,
@@ -97,7 +97,7 @@ class Broker:
         self._fallbacks = fallbacks
         self._attended = attended
         self._cards: dict[str, LiveDisplay] = {}
-        self._asks: dict[str, Ask] = {}
+        self._asks: dict[str, CardRequest] = {}
         self.has_page = False
         self.last_hello: float | None = None
         self.silent_cards = 0
@@ -129,7 +129,7 @@ class Broker:
             card.find(None).abort("stopped")
         return len(cards)
 
-    def pending(self) -> list[Ask]:
+    def pending(self) -> list[CardRequest]:
         """The pending requests: those of the oldest call first, in the order of their cards in the notebook."""
         calls = self._workspace.calls
         parts = {ask.id: call.part.id for ask in self._asks.values() if (call := calls.get(ask.call_id)) is not None}
@@ -148,7 +148,7 @@ class Broker:
         request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
             return  # answered already, or by nobody's call
-        ask = Ask(request, card, call_id, digest_of(request), asyncio.get_running_loop())
+        ask = CardRequest(request, card, call_id, digest_of(request), asyncio.get_running_loop())
         self._asks[ask.id] = ask
         self._store_waiting(call_id)
         if not card.can_live or not self._attended(card):
@@ -224,14 +224,14 @@ class Broker:
 
     def _show(self, card: LiveDisplay) -> None:
         waiting = self.pending()
-        views: dict[str, list[AskView]] = {}
+        views: dict[str, list[RequestView]] = {}
         for number, ask in enumerate(waiting, 1):
             if ask.card is card:
-                view = AskView(ask.request, ask.digest, (number, len(waiting)))
+                view = RequestView(ask.request, ask.digest, (number, len(waiting)))
                 views.setdefault(ask.call_id, []).append(view)
         card.set_asks(views)
 
-    def _unseen(self, ask: Ask) -> None:
+    def _unseen(self, ask: CardRequest) -> None:
         if ask.id not in self._asks or ask.card.heard is not None:
             return
         if ask.is_in_panel:  # and is queried again, as long as such a page is open
@@ -242,7 +242,7 @@ class Broker:
         self.silent_cards += 1
         self._fall_back(ask)
 
-    def _fall_back(self, ask: Ask) -> None:
+    def _fall_back(self, ask: CardRequest) -> None:
         for channel in self._fallbacks:
             if channel.open(ask):
                 ask.channel = channel
@@ -287,13 +287,13 @@ class Broker:
         elif data["kind"] == "reply":
             self._on_permission(ask, data, by)
 
-    def _on_permission(self, ask: Ask, data: dict[str, Any], by: str) -> None:
+    def _on_permission(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
         if data.get("reply") == "always" and data.get("scope") == "project":
             call_soon(ask.loop, self._always_in_project, ask, data, by)
             return
         self._resolve_message(ask, data, by)
 
-    def _on_answer(self, ask: Ask, data: dict[str, Any], by: str) -> None:
+    def _on_answer(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
         if data["kind"] == "dismiss":
             self.dismiss(ask.id, by=by)
         elif data["kind"] == "answer":
@@ -302,7 +302,7 @@ class Broker:
             except ValueError:
                 log.debug("an unusable answer from a card: %r", data)
 
-    def _resolve_message(self, ask: Ask, data: dict[str, Any], by: str) -> bool:
+    def _resolve_message(self, ask: CardRequest, data: dict[str, Any], by: str) -> bool:
         patterns = data.get("patterns")
         try:
             return self.resolve(
@@ -316,7 +316,7 @@ class Broker:
             log.debug("an unusable reply from a card: %r", data)
             return False
 
-    def _always_in_project(self, ask: Ask, data: dict[str, Any], by: str) -> None:
+    def _always_in_project(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
         """Answer "always" for the session and write it to the project's configuration. On the engine's thread.
 
         Only a reply that counted is saved. The call goes on when this returns, so its card shows the outcome.

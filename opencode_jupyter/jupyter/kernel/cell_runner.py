@@ -18,11 +18,11 @@ from .ipykernel_interrupts import ended_by_cancel
 from .waiting import GRACE, Waiter, in_cell_task, interrupts_held
 
 if TYPE_CHECKING:
-    from ..cards.live import LiveDisplay
+    from ..cards.live_display import LiveDisplay
     from .card_host import CardHost
-    from .channels import PromptChannel
     from .engine import Engine
     from .link import KernelLink
+    from .reply_channels import PromptChannel
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ipykernel_compat, ipykernel_interrupts
-from .channels import terminal_is_attended
+from .reply_channels import terminal_is_attended
 from .waiting import Waiter, blocking
 
 

@@ -13,8 +13,8 @@ from .agent_models import models
 from .agent_request import AgentRequest, parse
 from .commands import AGENT_OPTIONS, Options
 from .interpolation import fill
+from .line_syntax import line_error, next_word
 from .option_reader import read_option
-from .words import line_error, next_word
 
 if TYPE_CHECKING:
     from ...core.sessions import Session

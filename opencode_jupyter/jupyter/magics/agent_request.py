@@ -10,8 +10,8 @@ from typing import Any
 
 from ...core.errors import InvalidArgumentsError
 from .commands import AGENT_OPTIONS
+from .line_syntax import line_error, lookup, next_word
 from .option_reader import read_option
-from .words import line_error, lookup, next_word
 
 BELOW = "The request itself goes below this line."
 

@@ -15,9 +15,7 @@ from ...core.repair import correct_name
 from ...core.suggestions import suggestion
 from ..cards.labels import PATH_ARGUMENTS
 from .commands import TOOL_OPTIONS
-from .option_reader import read_option
-from .parameters import Field, Spec, checked, from_text, kinds, spec_of
-from .words import (
+from .line_syntax import (
     Word,
     calculate,
     evaluate,
@@ -31,6 +29,8 @@ from .words import (
     skip_blanks,
     value_of,
 )
+from .option_reader import read_option
+from .parameters import Field, Spec, checked, from_text, kinds, spec_of
 
 if TYPE_CHECKING:
     from ...core.call import Call

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ...core.errors import InvalidArgumentsError
 from ..error_display import for_cell
 from .commands import LIST, MagicCommands
+from .line_syntax import Word, words
 from .option_reader import whole_number
-from .words import Word, words
 
 if TYPE_CHECKING:
     from ...workspace import Workspace

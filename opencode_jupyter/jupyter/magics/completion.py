@@ -20,10 +20,10 @@ from ...core.permission import ACTIONS
 from ...core.permission.modes import MODES
 from ...core.repair import correct_name
 from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands, Options
+from .line_help import KEY, open_fields, tool_at, typed_words
+from .line_syntax import quote
 from .parameters import Field, Spec, spec_of
 from .tool_preparation import prepare_in_background
-from .word_help import KEY, open_fields, tool_at, typed_words
-from .words import quote
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

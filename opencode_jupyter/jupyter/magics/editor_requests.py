@@ -56,7 +56,7 @@ class Editing:
 
     def _complete(self, code: str, position: int) -> dict[str, Any]:
         from .completion import complete
-        from .word_help import explain_match
+        from .line_help import explain_match
 
         line, number = line_at(code, position)
         if len(line) > LONGEST:
@@ -75,7 +75,7 @@ class Editing:
         return {"matches": matches, "start": position - len(fragment), "end": position}
 
     def _help(self, code: str, position: int) -> dict[str, Any]:
-        from .word_help import explain
+        from .line_help import explain
 
         return explain(self._notebook.workspace.registry, code, position)
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
-from ..tools import libraries
+from ..tools import pandas_numpy
 from ..tools.describe import describe
-from ..tools.types_of import type_name
-from ..tools.values import is_secret
+from ..tools.short_values import is_secret
+from ..tools.type_inspection import type_name
 
 TEXT_CHARS = 20_000
 """Most characters of a text that goes into a request; of a longer one the beginning and the end do."""
@@ -197,7 +197,7 @@ def readable(name: str, value: Any) -> str:
     if isinstance(value, str):
         return cut_middle(str(value), TEXT_CHARS)
     is_container = type(value) in (dict, list, tuple, set, frozenset)
-    if libraries.known(type(value)) or (is_container and len(value) > ITEMS):
+    if pandas_numpy.known(type(value)) or (is_container and len(value) > ITEMS):
         return _described(name, value)
     text = repr(value)
     return _described(name, value) if is_container and len(text) > REPR_CHARS else cut_middle(text, REPR_CHARS)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
 from .commands import Option, Options
-from .words import json_object, line_error, next_word, skip_blanks
+from .line_syntax import json_object, line_error, next_word, skip_blanks
 
 
 class OptionWord(NamedTuple):

@@ -17,7 +17,7 @@ from ...core.errors import InvalidArgumentsError, ToolError, full_text
 from ...core.suggestions import near_names
 from ...core.tool import Bound, Tool
 from ...core.validation_issues import PLAIN
-from .words import VARIABLE
+from .line_syntax import VARIABLE
 
 if TYPE_CHECKING:
     from ...core.registry import Registry

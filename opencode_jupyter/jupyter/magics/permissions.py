@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ...core.sessions import Session
     from ...workspace import Workspace
     from ..notebook import Notebook
-    from .words import Word
+    from .line_syntax import Word
 
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
 _HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "decision")

@@ -158,7 +158,7 @@ class ToolMagics(NotebookSettings, _ShellMagics):
         try:
             request = parse(line, cell, workspace.registry, self._variables(local_ns))
         except ToolError as error:
-            from .refused_line import show_refusal
+            from .invalid_line import show_refusal
 
             is_shown = show_refusal(workspace, line, error)
             raise for_cell(error, whole=not is_shown or not self.notebook.is_attended()) from None

@@ -44,9 +44,9 @@ def _hello(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 @cache
 def handlers() -> dict[str, Handler]:
     """By the request's ``what``. Each module of this package has its own; the first page's request imports them."""
-    from . import asks, calls, rules, servers, tools
+    from . import approvals, calls, rules, servers, tools
 
-    modules = (asks, calls, tools, rules, servers)
+    modules = (approvals, calls, tools, rules, servers)
     return {"hello": _hello, **{what: handler for module in modules for what, handler in module.HANDLERS.items()}}
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import libraries
-from .paths import Computed
-from .types_of import (
+from . import pandas_numpy
+from .short_values import HIDDEN, is_secret, is_short, short, short_or_hidden
+from .type_inspection import (
     among,
     class_attribute,
     instance_dict,
@@ -24,7 +24,7 @@ from .types_of import (
     slots_of,
     type_name,
 )
-from .values import HIDDEN, is_secret, is_short, short, short_or_hidden
+from .variable_paths import Computed
 
 DOC_LINES = 12
 ATTRIBUTES = 40
@@ -98,7 +98,7 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
         _class(value, out)
     elif is_short(value):
         out.add("value", short(value, TEXT))
-    elif not libraries.describe(value, out, rows):
+    elif not pandas_numpy.describe(value, out, rows):
         _object(value, out)
     return out
 
@@ -109,7 +109,7 @@ def size_of(value: Any) -> str:
     if among(kind, (*_TEXTS, range)):
         return str(len(value))
     base = _container_base(kind)
-    return libraries.shape_of(value) if base is None else str(base.__len__(value))
+    return pandas_numpy.shape_of(value) if base is None else str(base.__len__(value))
 
 
 def _container_base(kind: type) -> Any:

@@ -13,10 +13,10 @@ from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools.builtin import builtin
 from .describe import describe, size_of
-from .libraries import grid
-from .paths import resolve
-from .types_of import type_name
-from .values import ROOM, short_or_hidden
+from .pandas_numpy import grid
+from .short_values import ROOM, short_or_hidden
+from .type_inspection import type_name
+from .variable_paths import resolve
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost

@@ -15,12 +15,12 @@ from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools.builtin import builtin
-from ..cards.live import LIVE_AFTER
+from ..cards.live_display import LIVE_AFTER
 from . import KERNEL_CARDS
 from .capture import Capture, current
-from .children import interrupt_children
-from .live import LiveOutput
-from .run import CodeError, CodeRun, Outcome
+from .captured_output import LiveOutput
+from .child_processes import interrupt_children
+from .code_run import CodeError, CodeRun, Outcome
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

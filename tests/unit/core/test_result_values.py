@@ -30,8 +30,8 @@ from opencode_jupyter.batch.transfer import _sendable
 from opencode_jupyter.core.result import PRINTED, TABLES
 from opencode_jupyter.core.tool import as_result
 from opencode_jupyter.jupyter.cards.call_json import card_part
-from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
-from opencode_jupyter.jupyter.cards.saved import CARD_MIME
+from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
+from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import InvalidArgumentsError, ToolError, Workspace
 from opencode_jupyter.jupyter.magics.arguments import parse
-from opencode_jupyter.jupyter.magics.words import next_word, quote, words
+from opencode_jupyter.jupyter.magics.line_syntax import next_word, quote, words
 
 
 @settings(deadline=None)  # the machine may be busy

@@ -121,7 +121,7 @@ def test_a_call_that_is_awaited_already_gets_no_second_await() -> None:
     "text", ["n use mv instead", "no, use mv instead", "3: use mv instead", "deny  use mv instead"]
 )
 def test_a_denial_at_the_prompt_takes_a_reason(text: str) -> None:
-    from opencode_jupyter.jupyter.kernel.channels import parse_answer
+    from opencode_jupyter.jupyter.kernel.reply_channels import parse_answer
 
     assert parse_answer(text) == ("reject", "use mv instead")
     assert parse_answer("nothing") is None

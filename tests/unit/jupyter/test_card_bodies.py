@@ -14,14 +14,14 @@ from opencode_jupyter import PermissionCorrectedError
 from opencode_jupyter.core.call_state import Completed, Failed, Pending, Running, ToolPart
 from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.cards.bodies_json import ROWS
 from opencode_jupyter.jupyter.cards.call_json import Extras, card_part, card_tree
-from opencode_jupyter.jupyter.cards.call_settled import PLAIN_LINES, live_text, lost_bundle, settled_bundle
+from opencode_jupyter.jupyter.cards.call_mimebundle import PLAIN_LINES, live_text, lost_bundle, settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_for, label_of
 from opencode_jupyter.jupyter.cards.run_json import call_json
-from opencode_jupyter.jupyter.cards.run_settled import call_lines
-from opencode_jupyter.jupyter.cards.saved import CARD_MIME, METADATA_KEY
+from opencode_jupyter.jupyter.cards.run_mimebundle import call_lines
+from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME, METADATA_KEY
 from opencode_jupyter.jupyter.cards.wording import state_words
 from opencode_jupyter.workspace import Workspace
 from tests.support.contract import check
@@ -244,7 +244,7 @@ async def test_calls_inside_a_call(tmp_path: Path) -> None:
         one.part.outcome = "completed"
         questions = questions_of({"question": "Which?", "options": ["A"]})
         waiting = QuestionRequest("que_1", "ses_1", questions, None, 500)
-        asks = {two.part.call_id: [AskView(waiting, digest_of(waiting))]}
+        asks = {two.part.call_id: [RequestView(waiting, digest_of(waiting))]}
         live = card_tree(parent, asks, live=True)
         assert [c["tool"] for c in live["ui"]["children"]] == ["question", "question"]
         assert live["ui"]["children"][1]["ui"]["question"]["questions"][0]["question"] == "Which?"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import ToolError, Workspace
-from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.cards.call_json import card_tree
-from opencode_jupyter.jupyter.cards.call_settled import lost_bundle
+from opencode_jupyter.jupyter.cards.call_mimebundle import lost_bundle
 from opencode_jupyter.jupyter.cards.contract_schema import json_schema
-from opencode_jupyter.jupyter.cards.saved import CARD_MIME, saved_part
+from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME, saved_part
 from tests.support.contract import check
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ async def test_a_call_that_waits_for_approval(tmp_path: Path) -> None:
         while not ws.permissions.pending():
             await asyncio.sleep(0.01)
         request = ws.permissions.pending()[0]
-        card = card_tree(call, {call.part.call_id: [AskView(request, digest_of(request))]}, live=True)
+        card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
         assert {"ask", "untouched"} <= set(card["ui"])
         check(part=card)
         check(part=lost_bundle(card)[CARD_MIME])
@@ -80,7 +80,7 @@ async def test_a_call_that_waits_for_an_answer(tmp_path: Path) -> None:
         while not ws.questions.pending():
             await asyncio.sleep(0.01)
         request = ws.questions.pending()[0]
-        card = card_tree(call, {call.part.call_id: [AskView(request, digest_of(request))]}, live=True)
+        card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
         assert "question" in card["ui"]
         check(part=card)
         ws.questions.reply(request.id, [["A"]])

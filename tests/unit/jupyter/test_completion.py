@@ -15,8 +15,8 @@ from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.magics.commands import TOOL_OPTIONS
-from opencode_jupyter.jupyter.magics.word_help import typed_words
-from opencode_jupyter.jupyter.magics.words import words
+from opencode_jupyter.jupyter.magics.line_help import typed_words
+from opencode_jupyter.jupyter.magics.line_syntax import words
 from tests.support.shells import Shell, shell
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.jupyter.tools.describe import describe, signature
-from opencode_jupyter.jupyter.tools.paths import resolve
-from opencode_jupyter.jupyter.tools.values import DEPTH, is_secret, short
+from opencode_jupyter.jupyter.tools.short_values import DEPTH, is_secret, short
+from opencode_jupyter.jupyter.tools.variable_paths import resolve
 
 RAN: list[str] = []
 

@@ -13,7 +13,7 @@ import pytest
 from opencode_jupyter import Tool, ToolContext
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.magics.editor_requests import Editing
-from opencode_jupyter.jupyter.magics.word_help import MOST_CHOICES, spans, typed_words
+from opencode_jupyter.jupyter.magics.line_help import MOST_CHOICES, spans, typed_words
 from tests.support.shells import Shell, shell
 
 ODD: dict[str, Any] = {

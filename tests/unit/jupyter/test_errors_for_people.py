@@ -17,7 +17,7 @@ from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.messages import part_from_wire
 from opencode_jupyter.jupyter.cards.call_html import html
 from opencode_jupyter.jupyter.cards.call_json import card_tree
-from opencode_jupyter.jupyter.cards.call_settled import plain_text
+from opencode_jupyter.jupyter.cards.call_mimebundle import plain_text
 from opencode_jupyter.jupyter.cards.labels import label_for, label_of_wire, project_folder
 from opencode_jupyter.jupyter.magics.history import read_history
 

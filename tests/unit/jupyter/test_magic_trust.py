@@ -11,8 +11,8 @@ import pytest
 
 from opencode_jupyter import InvalidArgumentsError, PermissionRejectedError, UnknownToolError
 from opencode_jupyter.core.permission import PermissionRequest
-from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
-from opencode_jupyter.jupyter.kernel.channels import nobody, question
+from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
+from opencode_jupyter.jupyter.kernel.reply_channels import nobody, question
 from opencode_jupyter.jupyter.magics.arguments import tool_of
 from tests.support.shells import Shell, shell
 from tests.support.tool_files import write
@@ -198,7 +198,7 @@ def request() -> PermissionRequest:
 
 
 def test_the_card_shows_the_code() -> None:
-    ask = AskView(request(), digest_of(request())).to_json()["ask"]
+    ask = RequestView(request(), digest_of(request())).to_json()["ask"]
     assert ask["command"] == "tool file, gives x, x_y\n\n" + "line\n" * 60
     assert ask["patterns"] == ["/p/.opencode/tool/x.py"]
     assert "path" not in ask

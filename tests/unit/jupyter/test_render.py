@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.jupyter.cards import wording
 from opencode_jupyter.jupyter.cards.call_json import shown_lines
-from opencode_jupyter.jupyter.cards.call_settled import (
+from opencode_jupyter.jupyter.cards.call_mimebundle import (
     PLAIN_COLUMNS,
     PLAIN_LINES,
     live_text,
@@ -23,7 +23,7 @@ from opencode_jupyter.jupyter.cards.call_settled import (
     settled_bundle,
 )
 from opencode_jupyter.jupyter.cards.markdown import markdown
-from opencode_jupyter.jupyter.cards.saved import CARD_MIME
+from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME
 from opencode_jupyter.jupyter.cards.style import PAPER
 from opencode_jupyter.text.visible import readable, visible
 

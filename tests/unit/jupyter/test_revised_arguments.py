@@ -12,7 +12,7 @@ from opencode_jupyter import ToolContext, Workspace, tool
 from opencode_jupyter.core.call_state import Completed
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.permission import PermissionRequest
-from opencode_jupyter.jupyter.cards.approval_json import AskView, digest_of
+from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.cards.call_json import Extras, card_part
 from opencode_jupyter.jupyter.cards.labels import label_of
 from opencode_jupyter.jupyter.cards.wording import decision_words
@@ -185,7 +185,7 @@ async def test_long_arguments_go_to_the_card_whole_so_that_they_can_be_changed(t
             [request] = await asked(ws)
             assert request.tool is not None
             part = ws.calls[request.tool["callID"]].part
-            shown = card_part(part, Extras(asks=AskView(request, digest_of(request))), live=True)
+            shown = card_part(part, Extras(asks=RequestView(request, digest_of(request))), live=True)
             ask = shown["ui"]["ask"]
             assert ask.get("editable", False) == (whole is not None)
             assert ask.get("input") == (arguments if whole else None)

@@ -16,8 +16,14 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.jupyter.cards.markdown import markdown
 from opencode_jupyter.jupyter.cards.run_card import RunCard
 from opencode_jupyter.jupyter.cards.run_json import RunItems, length16, with_children
-from opencode_jupyter.jupyter.cards.run_settled import PLAIN_LINES, lost_bundle, plain_text, saved_run, settled_bundle
-from opencode_jupyter.jupyter.cards.saved import RUN_MIME
+from opencode_jupyter.jupyter.cards.run_mimebundle import (
+    PLAIN_LINES,
+    lost_bundle,
+    plain_text,
+    saved_run,
+    settled_bundle,
+)
+from opencode_jupyter.jupyter.cards.saved_json import RUN_MIME
 from opencode_jupyter.jupyter.cards.wording import dollars, end_of, tokens
 from tests.support.agents import project
 from tests.support.contract import check

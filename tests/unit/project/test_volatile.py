@@ -7,7 +7,7 @@ from typing import Any
 
 from opencode_jupyter.core.call_state import Completed, ToolPart
 from opencode_jupyter.core.command_description import command_description, telling_line
-from opencode_jupyter.jupyter.cards.call_settled import settled_bundle
+from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...text.visible import readable, visible_line
 from .call_html import attachments_of, html
-from .saved import CARD_MIME, METADATA_KEY, saved_part, split_part
+from .saved_json import CARD_MIME, METADATA_KEY, saved_part, split_part
 from .wording import (
     HEADER,
     TASK_MARKS,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolError
 from ...core.suggestions import did_you_mean
-from .types_of import (
+from .type_inspection import (
     Missing,
     among,
     class_attribute,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.repair import correct_name
 from .commands import AGENT_OPTIONS, TOOL_OPTIONS, Options
+from .line_syntax import BLANK
 from .parameters import Field, Spec, spec_of, usage
-from .words import BLANK
 
 if TYPE_CHECKING:
     from ...core.registry import Registry

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...text.visible import readable, visible_line
-from .call_settled import lose
+from .call_mimebundle import lose
 from .display import Bundle
 from .run_html import html
 from .run_json import with_children
-from .saved import INPUT_CHARS, METADATA_KEY, RUN_MIME, cut, saved_part, split_run
+from .saved_json import INPUT_CHARS, METADATA_KEY, RUN_MIME, cut, saved_part, split_run
 from .wording import DENIED, call_words, denial_reason, head_words, live, run_state_words, state_words, time_words
 
 LOST = "State unknown: the kernel ended before the run did."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ToolError
-from ..cards.approval_json import AskView
+from ..cards.approval_json import RequestView
 from ..cards.call_json import Extras, card_part
 
 if TYPE_CHECKING:
-    from ..kernel.approvals import Ask
+    from ..kernel.approvals import CardRequest
     from .service import Panel
 
 
@@ -31,10 +31,10 @@ def _pending(panel: Panel) -> dict[str, Any]:
     return {"asks": [_request_json(panel, ask, (number, len(waiting))) for number, ask in enumerate(waiting, 1)]}
 
 
-def _request_json(panel: Panel, ask: Ask, position: tuple[int, int]) -> dict[str, Any]:
+def _request_json(panel: Panel, ask: CardRequest, position: tuple[int, int]) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     call = workspace.calls.get(ask.call_id)
-    view = AskView(ask.request, ask.digest, position)
+    view = RequestView(ask.request, ask.digest, position)
     shown: dict[str, Any] = {"id": ask.id, "callID": ask.call_id, "commID": ask.card.comm_id, "key": ask.card.key}
     if call is not None:
         shown["card"] = card_part(call.part, Extras(asks=view, base=workspace.directory), live=True)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ...core.value_tables import cell_texts
 from ...core.value_tables import grid as aligned
 from ..cards.wording import size
-from .types_of import is_library_type, module_of, type_name
-from .values import is_secret_column, short
+from .short_values import is_secret_column, short
+from .type_inspection import is_library_type, module_of, type_name
 
 if TYPE_CHECKING:
     from .describe import Description

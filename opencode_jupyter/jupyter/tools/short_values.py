@@ -19,7 +19,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any
 
-from .types_of import among, is_library_type, module_of, mro, type_name
+from .type_inspection import among, is_library_type, module_of, mro, type_name
 
 ROOM = 80
 """Characters of a short value."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..kernel.ipykernel_compat import expect_late_messages
 from ..kernel.waiting import interrupts_held
-from .approval_json import AskView
+from .approval_json import RequestView
 from .display import Bundle, show_bundle, show_object
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class LiveDisplay:
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"
         self.comm_id = ""
-        self.asks: dict[str, list[AskView]] = {}
+        self.asks: dict[str, list[RequestView]] = {}
         """What waits for a person, oldest first, by the id of the call that asks."""
         self.heard: float | None = None
         """Seconds until a front end first said that it shows the display; None while none has."""
@@ -132,7 +132,7 @@ class LiveDisplay:
         if self.waiter is not None:
             self.waiter.submit(self.show)
 
-    def set_asks(self, asks: dict[str, list[AskView]]) -> None:
+    def set_asks(self, asks: dict[str, list[RequestView]]) -> None:
         """What waits for a person has changed; of each call the oldest is shown."""
         self.asks = asks
         if asks:

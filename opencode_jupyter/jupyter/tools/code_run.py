@@ -32,7 +32,7 @@ from ...core.threads import call_soon
 from ...text.encoding import printable
 from ..kernel.waiting import blocking
 from .capture import Capture, current
-from .children import children
+from .child_processes import children
 from .interrupts import Interrupts
 from .traceback_text import TracebackText, traceback_of, unreadable
 

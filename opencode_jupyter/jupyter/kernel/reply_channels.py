@@ -20,13 +20,13 @@ from ...core.permission import PermissionRequest
 from ...core.permission.request import TRUST
 from ...text.visible import visible
 from ..cards.approval_json import code_of, question_of
-from ..magics.words import quote
+from ..magics.line_syntax import quote
 from . import ipykernel_compat
 from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
-    from .approvals import Ask, Broker
+    from .approvals import Broker, CardRequest
     from .question_prompt import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
@@ -50,23 +50,23 @@ class PromptChannel:
 
     name = "prompt"
 
-    def __init__(self, kernel: Any, can_prompt: Callable[[Ask], bool]) -> None:
+    def __init__(self, kernel: Any, can_prompt: Callable[[CardRequest], bool]) -> None:
         self._kernel = kernel
         self._can_prompt = can_prompt
-        self._queue: deque[Ask] = deque()
-        self._active: tuple[Ask, ipykernel_compat.StdinPrompt] | None = None
+        self._queue: deque[CardRequest] = deque()
+        self._active: tuple[CardRequest, ipykernel_compat.StdinPrompt] | None = None
         self._unclear: dict[str, list[str]] = {}
         self._dialogs: dict[str, QuestionDialog] = {}
         self.broker: Broker | None = None
 
-    def open(self, ask: Ask) -> bool:
+    def open(self, ask: CardRequest) -> bool:
         """Put the ask into the queue, if a cell waits and its front end takes input."""
         if ask.card.waiter is None or not self._can_prompt(ask):
             return False
         self._queue.append(ask)
         return True
 
-    def close(self, ask: Ask) -> None:
+    def close(self, ask: CardRequest) -> None:
         """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped, too, if
         another box was opened meanwhile (where the front end says which box was answered, as JupyterLab does).
         """
@@ -107,7 +107,7 @@ class PromptChannel:
                 answer = nothing
             self._take(ask, answer)
 
-    def _text(self, ask: Ask) -> str:
+    def _text(self, ask: CardRequest) -> str:
         if isinstance(ask.request, PermissionRequest):
             unclear = self._unclear.get(ask.id, [""])[-1]
             note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
@@ -116,7 +116,7 @@ class PromptChannel:
 
         return self._dialogs.setdefault(ask.id, QuestionDialog(ask.request)).text()
 
-    def _take(self, ask: Ask, answer: str) -> None:
+    def _take(self, ask: CardRequest, answer: str) -> None:
         if self.broker is None:
             return
         if answer == END_OF_INPUT:
@@ -135,7 +135,7 @@ class PromptChannel:
         self.close(ask)  # now: the engine reports the end later, and this thread would show the same request again
         self.broker.resolve(ask.id, reply, message, by="prompt")
 
-    def _take_answer(self, broker: Broker, ask: Ask, answer: str) -> None:
+    def _take_answer(self, broker: Broker, ask: CardRequest, answer: str) -> None:
         dialog = self._dialogs.get(ask.id)
         if dialog is None:
             return  # answered elsewhere meanwhile
@@ -148,7 +148,7 @@ class PromptChannel:
             broker.answer(ask.id, dialog.answers, by="prompt")
 
 
-def _nothing(ask: Ask) -> str:
+def _nothing(ask: CardRequest) -> str:
     """What the end of the input means: a question is dismissed, everything else denied."""
     return "n" if isinstance(ask.request, PermissionRequest) else ""
 
@@ -162,7 +162,7 @@ class PolicyChannel:
         self._policy = policy
         self.broker: Broker | None = None
 
-    def open(self, ask: Ask) -> bool:
+    def open(self, ask: CardRequest) -> bool:
         """Decide at once."""
         if self.broker is None:
             return False
@@ -172,7 +172,7 @@ class PolicyChannel:
             return self.broker.resolve(ask.id, "once", by="policy")
         return self.broker.refuse(ask.id, PermissionRejectedError(nobody(ask.request)), by="policy")
 
-    def close(self, ask: Ask) -> None:
+    def close(self, ask: CardRequest) -> None:
         """Nothing to close."""
 
 

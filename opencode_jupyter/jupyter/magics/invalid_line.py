@@ -9,7 +9,7 @@ from ...core.call_state import Failed, ToolPart, now_ms
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ...workspace import Workspace
 from ..cards.call_json import card_part
-from ..cards.call_settled import settled_bundle
+from ..cards.call_mimebundle import settled_bundle
 from ..cards.display import show_bundle
 
 log = logging.getLogger(__name__)
