@@ -47,7 +47,7 @@ def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> To
     home = _running()
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        from ..mcp.calls import error_of, result_of
+        from ..mcp.results import error_of, result_of
 
         result: CallToolResult = await _on(home, session.call_tool(listed.name, arguments))  # type: ignore[union-attr]
         if result.is_error:

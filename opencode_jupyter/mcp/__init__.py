@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from .configuration import ServerSpec
 from .manager import McpServers
-from .source import McpTools
 
-__all__ = ["McpServers", "McpTools", "ServerSpec"]
+__all__ = ["McpServers", "ServerSpec"]

@@ -155,6 +155,11 @@ class ServerConfiguration:
         """Return whether a server is configured well and switched on."""
         return spec.enabled and not spec.problem and spec.name not in self._off
 
+    def switched_off(self, spec: ServerSpec) -> str:
+        """How to start a server that is switched off; "" for another one."""
+        is_off = not spec.problem and not self.startable(spec)
+        return f"{spec.name} is switched off; start it: %mcp connect {spec.name}" if is_off else ""
+
     def obstacle(self, spec: ServerSpec) -> str:
         """Why a server must not be started now; "" if it may."""
         if not spec.enabled or spec.name in self._off:

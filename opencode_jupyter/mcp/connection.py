@@ -1,4 +1,4 @@
-"""One server: connecting, listing its tools, noticing its end.
+"""One server: connecting, listing its tools, noticing its end; and calls of its tools.
 
 What the SDK opens in one task it must close in the same task; so an owner task enters the client and leaves it, and
 everybody else waits for that task.
@@ -7,15 +7,22 @@ everybody else waits for that task.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
+from pydantic import ValidationError
 
 from ..core.secrets import hide
 from .configuration import CONNECT, ServerSpec
@@ -26,9 +33,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mcp import Client
-    from mcp_types import Tool
+    from mcp_types import CallToolResult, Tool
 
-    from .calls import ServerCall
+    from ..core.context import ToolContext
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +158,10 @@ class ServerConnection:
         self._failed_at = -JUST
         self._relist_timer: asyncio.TimerHandle | None = None
         self._relisting: set[asyncio.Task[None]] = set()
+
+    def current_call(self) -> ServerCall | None:
+        """The call that a request of the server most likely belongs to: the newest, unless it is known."""
+        return _current_call.get() or (self.calls[-1] if self.calls else None)
 
     @property
     def due(self) -> bool:
@@ -356,3 +367,98 @@ def fingerprints(tools: list[Tool]) -> dict[str, str]:
 def _fingerprint(tool: Tool) -> str:
     fields = [tool.description, tool.input_schema, tool.title, tool.annotations and tool.annotations.model_dump()]
     return hashlib.sha256(json.dumps(fields, sort_keys=True, default=str).encode()).hexdigest()
+
+
+_current_call: ContextVar[ServerCall | None] = ContextVar("mcp_call", default=None)
+"""The call in whose task this code runs; requests of servers of the older protocol come outside of it."""
+
+
+class ServerCall:
+    """A call of a server's tool in progress, on the loop of the servers.
+
+    Args:
+        ctx: the call as its tool sees it.
+        limit: seconds without progress or a result; waiting for a person or a model does not count.
+    """
+
+    def __init__(self, ctx: ToolContext, limit: float) -> None:
+        self.ctx = ctx
+        self.limit = limit
+        self.samplings = 0
+        """Answers of a model that the server requested."""
+        self._scope = anyio.CancelScope()
+        self._pauses = 0
+        self._progress = ""
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock while a person or a model answers."""
+        self._pauses += 1
+        self._scope.deadline = float("inf")
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self._restart_clock()
+
+    async def _on_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        self._restart_clock()
+        shown: dict[str, Any] = {"value": _number(progress)}
+        if total is not None:
+            shown["total"] = _number(total)
+        if message:
+            shown["message"] = message
+        share = f"{shown['value']} of {shown['total']}" if "total" in shown else str(shown["value"])
+        self._progress = f"; it had come to {share}" + (f" ({message})" if message else "")
+        self.ctx.metadata(metadata={"progress": shown})
+
+    async def run(self, connection: ServerConnection, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Call a tool.
+
+        Args:
+            connection: its server.
+            name: the tool's name as the server has it.
+            arguments: as the server expects them.
+
+        Raises:
+            McpError: the server is missing, ended, took too long, or refused.
+        """
+        server = connection.spec.name
+        client = await connection.client()
+        token = _current_call.set(self)
+        connection.calls.append(self)
+        try:
+            with self._scope:
+                self._restart_clock()
+                return await client.call_tool(name, arguments, progress_callback=self._on_progress)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                reason = await connection.lost() or error.message
+                text = f"the MCP server {server} ended during the call ({reason}){self._progress}"
+                raise McpError(server, text) from error
+            raise McpError(server, f"the MCP server {server} refused the call: {error.message}") from error
+        except ValidationError as error:
+            text = f"the MCP server {server} sent a result that does not fit the protocol"
+            raise McpError(server, f"{text}: {error.errors(include_url=False)[0]['msg']}") from error
+        except McpError:
+            raise
+        except RuntimeError as error:  # the result does not fit the tool's own output schema
+            raise McpError(server, f"the MCP server {server}: {error}") from error
+        except Exception as error:
+            raise McpError(server, f"the MCP server {server} could not be reached: {describe_error(error)}") from error
+        finally:
+            connection.calls.remove(self)
+            _current_call.reset(token)
+        raise McpError(
+            server,
+            f"the MCP server {server} did not answer within {self.limit:g} s{self._progress}; "
+            f'"timeout" (in ms) of its entry in the configuration allows more',
+        )
+
+    def _restart_clock(self) -> None:
+        if not self._pauses:
+            self._scope.deadline = asyncio.get_running_loop().time() + self.limit
+
+
+def _number(value: float) -> int | float:
+    return int(value) if value == int(value) else value

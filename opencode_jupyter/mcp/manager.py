@@ -1,29 +1,31 @@
-"""The MCP servers of a workspace: a facade over their configuration, their connections and their status."""
+"""The MCP servers of a workspace, as a source of tools (docs/opencode/core.md 6.4, 19)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.result import ToolResult
+from ..core.tool_source import Rank, Unavailable
 from ..core.threads import LoopThread
 from ..core.trust import Subject
 from .configuration import CALL, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, describe_error, missing_sdk
 from .pool import ConnectionPool
-from .source import prefix, sanitise
-from .status import Status, StatusReport
+from .status import Status
+from .tools import prefix, sanitise
 
 if TYPE_CHECKING:
     from mcp import Client
 
+    from ..core.call import Call
     from ..core.context import ToolContext
     from ..core.host import ToolHost
     from ..core.tool import Tool
-    from .calls import Prompt, Resource
     from .connection import ServerConnection
+    from .results import Prompt, Resource
 
 END = 2.7
 """Seconds that ending all servers may take."""
@@ -31,44 +33,26 @@ T = TypeVar("T")
 
 
 class McpServers:
-    """Servers by name; made by ``workspace.service(McpServers)``.
+    """Servers by name, and a source of tools (`core.sources.ToolSource`); made by ``workspace.service(McpServers)``.
 
-    Nothing is started before it is needed. The servers live on a loop of their own, so every method may be called from
-    any thread, and the async ones awaited on any loop.
-
-    Attributes:
-        configuration: which servers there are, and whether they may be started.
+    Nothing is started before one of its tools, or all tools, are needed. The servers live on a loop of their own, so
+    every method may be called from any thread, and the async ones awaited on any loop.
     """
+
+    rank = Rank.MCP
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._thread = LoopThread("opencode-mcp")
-        self.configuration = ServerConfiguration(workspace)
-        self._pool = ConnectionPool(workspace, self.configuration, self.call)
-        self._report = StatusReport(self.configuration, self._pool.connections)
-        self.why_unavailable = self._report.why_unavailable
-        self.switched_off = self._report.switched_off
-
-    def specs(self) -> dict[str, ServerSpec]:
-        """The servers that are configured or were added, by name."""
-        return self.configuration.specs()
-
-    def trusted(self, spec: ServerSpec) -> bool:
-        """Return whether a server may be started without asking."""
-        return self.configuration.trusted(spec)
-
-    def untrusted(self) -> list[Subject]:
-        """The servers of the project's files that need a person's trust before they are started."""
-        configuration = self.configuration
-        return [
-            spec.subject()
-            for spec in self.specs().values()
-            if configuration.startable(spec) and not configuration.trusted(spec)
-        ]
+        self._configuration = ServerConfiguration(workspace)
+        self._pool = ConnectionPool(workspace, self._configuration, self.call)
+        self.specs = self._configuration.specs
+        self.trusted = self._configuration.trusted
+        self.switched_off = self._configuration.switched_off
 
     def status(self) -> dict[str, Status]:
         """The status of each server. One that was not needed yet is ``disabled``, and ``error`` says so."""
-        return {name: self._report.status(spec) for name, spec in self.specs().items()}
+        return {name: self._pool.status(spec) for name, spec in self.specs().items()}
 
     def logs(self, name: str) -> list[str]:
         """The last lines of a server's stderr and log messages, oldest first, without secrets.
@@ -76,7 +60,7 @@ class McpServers:
         Raises:
             McpError: there is no such server.
         """
-        return self._report.logs(self.configuration.spec(name).name)
+        return self._pool.logs(self._configuration.spec(name).name)
 
     # ------------------------------------------------------------------ adding, connecting, ending
 
@@ -95,8 +79,8 @@ class McpServers:
         added = spec if isinstance(spec, ServerSpec) else spec_of(name, spec, source="added in this session")
         if added.problem:
             raise McpError(name, added.problem)
-        self.configuration.add(added._replace(name=name))
-        return await self.connect(name) if added.enabled else self._report.status(added)
+        self._configuration.add(added._replace(name=name))
+        return await self.connect(name) if added.enabled else self._pool.status(added)
 
     async def connect(self, name: str) -> Status:
         """Connect a server, anew if it is connected; the status says whether that went well.
@@ -104,14 +88,14 @@ class McpServers:
         Raises:
             McpError: there is no such server, or it is not trusted.
         """
-        spec = self.configuration.spec(name)
+        spec = self._configuration.spec(name)
         if spec.problem:
             raise McpError(name, spec.problem)
         if not self.trusted(spec):
             raise McpError(name, f"the MCP server {name} is {UNTRUSTED}")
-        spec = self.configuration.switch_on(spec)
+        spec = self._configuration.switch_on(spec)
         await self._thread.run(self._pool.restart(name))
-        return self._report.status(spec)
+        return self._pool.status(spec)
 
     async def disconnect(self, name: str) -> Status:
         """End a server; it stays down until `connect`.
@@ -119,14 +103,14 @@ class McpServers:
         Raises:
             McpError: there is no such server.
         """
-        spec = self.configuration.spec(name)
-        self.configuration.switch_off(spec)
+        spec = self._configuration.spec(name)
+        self._configuration.switch_off(spec)
         await self._thread.run(self._pool.end([name]))
-        return self._report.status(spec)
+        return self._pool.status(spec)
 
     async def remove(self, name: str) -> bool:
         """End a server that was added here and forget it; False if only a file has it."""
-        if not self.configuration.remove(name):
+        if not self._configuration.remove(name):
             return False
         await self._thread.run(self._pool.end([name]))
         return True
@@ -138,16 +122,48 @@ class McpServers:
                 await asyncio.wait_for(self._thread.run(self._pool.close()), END)
             await asyncio.to_thread(self._thread.close)
 
-    # ------------------------------------------------------------------ for the source of tools
+    # ------------------------------------------------------------------ for the registry
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> Sequence[Tool]:
         """The tools of the connected servers."""
         return self._pool.tools
 
+    def unavailable(self) -> Sequence[Unavailable]:
+        """The servers that have no tools now, with the reason; those that are switched off are quiet."""
+        return [
+            Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason, quiet=bool(self.switched_off(spec)))
+            for name, spec in self.specs().items()
+            if (reason := self._pool.why_unavailable(spec))
+        ]
+
+    def untrusted(self) -> Sequence[Subject]:
+        """The servers of the project's files that need a person's trust before they are started."""
+        specs = self.specs().values()
+        return [spec.subject() for spec in specs if self._configuration.startable(spec) and not self.trusted(spec)]
+
     @property
-    def is_empty(self) -> bool:
-        """True if no server is configured and none runs: what most calls find."""
+    def quiet(self) -> bool:
+        """True if no server is configured and none runs, as in most projects."""
         return not self._pool.connections and not self.specs()
+
+    def is_fresh(self, tool_id: str | None) -> bool:
+        """Return whether every server that a tool of this id may come from is connected, or can't be."""
+        return self.quiet or not (self.needed(tool_id) or self._has_outdated(tool_id))
+
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
+        """Connect those that are not, side by side. For one that the project brings, a person is asked first.
+
+        Raises:
+            ToolError: the person refused.
+        """
+        needed = self.needed(tool_id)
+        if call is not None:
+            for spec in needed:
+                if not self.trusted(spec):
+                    await self._workspace.trust.require(spec.subject(), call)
+        names = [spec.name for spec in needed if self.trusted(spec)]
+        if names or self._has_outdated(tool_id):
+            await self._thread.run(self._pool.bring_up(names))
 
     def needed(self, tool_id: str | None) -> list[ServerSpec]:
         """The servers that have to be connected before a tool, or all tools (None), can be looked up."""
@@ -159,13 +175,9 @@ class McpServers:
             return []
         return [spec for spec in specs if _may_have(spec.name, tool_id) and self._pool.needs_start(spec, called=True)]
 
-    def outdated(self, tool_id: str | None) -> bool:
+    def _has_outdated(self, tool_id: str | None) -> bool:
         """Return whether a server runs that is configured otherwise now, or no more; `tool_id` as in `needed`."""
         return any(tool_id is None or _may_have(name, tool_id) for name in self._pool.outdated())
-
-    async def bring_up(self, names: Iterable[str]) -> None:
-        """Connect servers side by side; their status says what went wrong."""
-        await self._thread.run(self._pool.bring_up(list(names)))
 
     # ------------------------------------------------------------------ requests
 
@@ -184,7 +196,8 @@ class McpServers:
 
         async def call() -> ToolResult:
             from ..runtime.sandbox.service import Sandbox
-            from .calls import ServerCall, error_of, result_of  # here, as below: the SDK takes long to import
+            from .connection import ServerCall  # here, as below: the SDK takes long to import
+            from .results import error_of, result_of
 
             connection = await self._pool.ready(server)
             sandbox = self._workspace.service(Sandbox)
@@ -201,7 +214,7 @@ class McpServers:
         """The prompts of one server, or of all, under ``server:name``."""
 
         async def list_prompts() -> list[Prompt]:
-            from .calls import prompts
+            from .results import prompts
 
             return await self._list(prompts, server)
 
@@ -214,7 +227,7 @@ class McpServers:
         Raises:
             McpError: there is no such server or prompt, or it needs other arguments.
         """
-        from .calls import prompt
+        from .results import prompt
 
         return await self._thread.run(self._request(server, lambda c: prompt(c, name, dict(arguments or {}))))
 
@@ -222,7 +235,7 @@ class McpServers:
         """The resources of one server, or of all, under ``server:name``."""
 
         async def list_resources() -> list[Resource]:
-            from .calls import resources
+            from .results import resources
 
             return await self._list(resources, server)
 
@@ -235,7 +248,7 @@ class McpServers:
         Raises:
             McpError: there is no such server or resource.
         """
-        from .calls import read
+        from .results import read
 
         return await self._thread.run(self._request(server, lambda c: read(c, uri)))
 
@@ -258,7 +271,7 @@ class McpServers:
         names = [
             name
             for name, spec in self.specs().items()
-            if server in (None, name) and self.configuration.startable(spec) and self.trusted(spec)
+            if server in (None, name) and self._configuration.startable(spec) and self.trusted(spec)
         ]
         await self._pool.bring_up(names)
 

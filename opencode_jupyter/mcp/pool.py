@@ -1,21 +1,22 @@
-"""The connections to the servers that are in use: which run, which have to be started, and the tools they list."""
+"""The connections to the servers that are in use: which run, which have to be started, their status and tools."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .configuration import ServerConfiguration, ServerSpec
+from .configuration import UNTRUSTED, ServerConfiguration, ServerSpec
 from .errors import McpError
-from .source import CallTool, prefix, sanitise, tools_of
+from .status import Status
+from .tools import CallTool, make_tools, prefix, sanitise
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
     from ..core.tool import Tool
-    from .calls import ServerCall
     from .connection import ServerConnection
-    from .opening import Opener
 
 CHANGED = "mcp.tools.changed"
 """Event: a server's tools are not what they were (docs/opencode/core.md 22)."""
@@ -35,7 +36,6 @@ class ConnectionPool:
         self._workspace = workspace
         self._configuration = configuration
         self._call = call
-        self._opener: Opener | None = None
         self._fingerprints: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
         self._closing = False
@@ -100,30 +100,47 @@ class ConnectionPool:
         if connection is None:
             if self._closing:
                 raise McpError(spec.name, "the workspace is closing")
-            from .connection import ServerConnection  # here: most projects have no servers
+            from .connection import ServerConnection  # here: the SDK takes most of a second to import
+            from .transports import open_client
 
-            folder = self._workspace.directory
-            connection = ServerConnection(spec, folder, self._get_opener(), self._changed)
+            workspace = self._workspace
+            connection = ServerConnection(spec, workspace.directory, partial(open_client, workspace), self._changed)
             self.connections[spec.name] = connection
         return connection
-
-    def _get_opener(self) -> Opener:
-        if self._opener is None:
-            from .elicitation import Callbacks  # here: the SDK takes most of a second to import
-            from .opening import Opener
-
-            self._opener = Opener(self._workspace, Callbacks(self._workspace, self._newest_call))
-        return self._opener
-
-    def _newest_call(self, server: str) -> ServerCall | None:
-        """The call that a request of a server most likely belongs to."""
-        connection = self.connections.get(server)
-        return connection.calls[-1] if connection is not None and connection.calls else None
 
     def _is_current(self, connection: ServerConnection, spec: ServerSpec | None) -> bool:
         """Return whether a server runs as it is configured now, in the workspace's folder."""
         moved = connection.spec.local and connection.folder != self._workspace.directory
         return connection.spec == spec and not moved
+
+    # ------------------------------------------------------------------ status
+
+    def status(self, spec: ServerSpec) -> Status:
+        """A server's status. One that was not needed yet is ``disabled``, and ``error`` says so."""
+        unused = Status("disabled", target=spec.shown, source=spec.source)
+        if spec.problem:
+            return replace(unused, state="failed", error=spec.problem)
+        if not self._configuration.startable(spec):
+            return replace(unused, error=self._configuration.switched_off(spec))
+        connection = self.connections.get(spec.name)
+        if connection is None:
+            return replace(unused, error="not started yet" if self._configuration.trusted(spec) else UNTRUSTED)
+        status = connection.status()
+        return replace(status, error="starting") if connection.connecting and not status.error else status
+
+    def why_unavailable(self, spec: ServerSpec) -> str:
+        """Why a server has no tools now, and what to do about it; "" if it has, or was not needed yet."""
+        if spec.problem or not self._configuration.startable(spec):
+            return spec.problem or self._configuration.switched_off(spec)
+        if not self._configuration.trusted(spec):
+            return UNTRUSTED
+        connection = self.connections.get(spec.name)
+        return connection.error if connection is not None and connection.state != "connected" else ""
+
+    def logs(self, name: str) -> list[str]:
+        """The last lines of a server's stderr and log messages, oldest first, without secrets."""
+        connection = self.connections.get(name)
+        return connection.log.lines() if connection is not None else []
 
     # ------------------------------------------------------------------ changed tools
 
@@ -148,7 +165,7 @@ class ConnectionPool:
                 for name in self._configuration.specs()
                 if (connection := self.connections.get(name)) is not None and connection.tools
             ]
-            self.tools = tools_of(listings, taken, self._call)
+            self.tools = make_tools(listings, taken, self._call)
         registry.changed()
 
     def _revoke_grants(self, connection: ServerConnection) -> None:

@@ -17,13 +17,13 @@ __all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]
 
 def attach(workspace: ToolHost) -> None:
     """Add every source to a workspace's registry."""
-    from ..mcp.source import McpTools
+    from ..mcp.manager import McpServers
     from .file_tools import FileTools
     from .plugins import PluginTools
 
     workspace.registry.add_source(FileTools(workspace, lambda: _script_loader(workspace)))
     workspace.registry.add_source(workspace.service(PluginTools))
-    workspace.registry.add_source(McpTools(workspace))
+    workspace.registry.add_source(workspace.service(McpServers))
 
 
 def _script_loader(workspace: ToolHost) -> ToolFileLoader:

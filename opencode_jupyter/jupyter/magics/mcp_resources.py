@@ -12,7 +12,7 @@ from .mcp import problem_of
 
 if TYPE_CHECKING:
     from ...core.result import Attachment, ToolResult
-    from ...mcp.calls import Prompt
+    from ...mcp.results import Prompt
     from .mcp import McpLine
 
 RESOURCE_CHARS = 20_000

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.question_request import questions_of
-from opencode_jupyter.mcp.elicitation import ACCEPT, DECLINE, FormField, form_fields, form_questions
+from opencode_jupyter.mcp.server_requests import ACCEPT, DECLINE, FormField, form_fields, form_questions
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,15 +10,20 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
 from opencode_jupyter.mcp.connection import ServerLog
-from opencode_jupyter.mcp.stdio import ServerProgram, StdioTransport
+from opencode_jupyter.mcp.transports import StdioTransport
+from opencode_jupyter.tools.process.stdio import Stdio
 
 LIMIT = 200
 TEXT = st.text(max_size=LIMIT // 8)
 
 
+async def never_started() -> Stdio:
+    raise AssertionError
+
+
 def received(stream: bytes, steps: list[int]) -> tuple[list[str], str]:
     """The methods of the messages in a stream that is fed in steps, and why the connection ended."""
-    transport = StdioTransport(ServerProgram([], "", {}), ServerLog(), lambda: None, LIMIT)
+    transport = StdioTransport(never_started, ServerLog(), lambda: None, LIMIT)
     at = 0
     for step in [*steps, len(stream)]:
         transport._feed(stream[at : at + step])

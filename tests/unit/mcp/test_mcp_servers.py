@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import load_config
 from opencode_jupyter.mcp.configuration import ServerSpec, UnsetVariableError, configured, spec_of, substitute, watched
-from opencode_jupyter.mcp.source import prefix, sanitise, schema_of
+from opencode_jupyter.mcp.tools import prefix, sanitise, schema_of
 
 
 @pytest.fixture

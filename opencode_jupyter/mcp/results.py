@@ -1,122 +1,20 @@
-"""Requests to a server: calls of its tools with progress and a time limit, prompts, resources, and their results."""
+"""What servers answer, as this package has it: results of tools, prompts, resources."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import anyio
-from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, CallToolResult, EmbeddedResource
-from pydantic import ValidationError
+from mcp_types import CallToolResult, EmbeddedResource
 
 from ..core.result import Attachment, ToolResult
 from .connection import PAGES
-from .elicitation import current_call
-from .errors import McpError, describe_error
 
 if TYPE_CHECKING:
     from mcp import Client
-
-    from ..core.context import ToolContext
-    from .connection import ServerConnection
-
-
-class ServerCall:
-    """A call of a server's tool in progress, on the loop of the servers.
-
-    Args:
-        ctx: the call as its tool sees it.
-        limit: seconds without progress or a result; waiting for a person or a model does not count.
-    """
-
-    def __init__(self, ctx: ToolContext, limit: float) -> None:
-        self.ctx = ctx
-        self.limit = limit
-        self.samplings = 0
-        """Answers of a model that the server requested."""
-        self._scope = anyio.CancelScope()
-        self._pauses = 0
-        self._progress = ""
-
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the clock while a person or a model answers."""
-        self._pauses += 1
-        self._scope.deadline = float("inf")
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            self._restart_clock()
-
-    async def _on_progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._restart_clock()
-        shown: dict[str, Any] = {"value": _number(progress)}
-        if total is not None:
-            shown["total"] = _number(total)
-        if message:
-            shown["message"] = message
-        share = f"{shown['value']} of {shown['total']}" if "total" in shown else str(shown["value"])
-        self._progress = f"; it had come to {share}" + (f" ({message})" if message else "")
-        self.ctx.metadata(metadata={"progress": shown})
-
-    async def run(self, connection: ServerConnection, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        """Call a tool.
-
-        Args:
-            connection: its server.
-            name: the tool's name as the server has it.
-            arguments: as the server expects them.
-
-        Raises:
-            McpError: the server is missing, ended, took too long, or refused.
-        """
-        server = connection.spec.name
-        client = await connection.client()
-        token = current_call.set(self)
-        connection.calls.append(self)
-        try:
-            with self._scope:
-                self._restart_clock()
-                return await client.call_tool(name, arguments, progress_callback=self._on_progress)
-        except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
-                reason = await connection.lost() or error.message
-                text = f"the MCP server {server} ended during the call ({reason}){self._progress}"
-                raise McpError(server, text) from error
-            raise McpError(server, f"the MCP server {server} refused the call: {error.message}") from error
-        except ValidationError as error:
-            text = f"the MCP server {server} sent a result that does not fit the protocol"
-            raise McpError(server, f"{text}: {error.errors(include_url=False)[0]['msg']}") from error
-        except McpError:
-            raise
-        except RuntimeError as error:  # the result does not fit the tool's own output schema
-            raise McpError(server, f"the MCP server {server}: {error}") from error
-        except Exception as error:
-            raise McpError(server, f"the MCP server {server} could not be reached: {describe_error(error)}") from error
-        finally:
-            connection.calls.remove(self)
-            current_call.reset(token)
-        raise McpError(
-            server,
-            f"the MCP server {server} did not answer within {self.limit:g} s{self._progress}; "
-            f'"timeout" (in ms) of its entry in the configuration allows more',
-        )
-
-    def _restart_clock(self) -> None:
-        if not self._pauses:
-            self._scope.deadline = asyncio.get_running_loop().time() + self.limit
-
-
-def _number(value: float) -> int | float:
-    return int(value) if value == int(value) else value
-
 
 _MIME = re.compile(r"[\w.+-]+/[\w.+-]+(?:;\s*[\w.+=-]+)*")
 OCTETS = "application/octet-stream"

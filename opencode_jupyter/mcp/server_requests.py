@@ -1,92 +1,98 @@
-"""Requests of a server to a person during a call: forms, shown as questions on the call's card.
+"""What servers request during a call: a person's answers to a form, a model's answer, the workspace's folder.
 
-A form is a flat JSON schema of texts, numbers, booleans and choices (the protocol's elicitation). Requests for a
-model's answer (`sampling`) and to open a page are refused unless the configuration allows them; no page is ever opened.
+A form (elicitation) is a flat JSON schema of texts, numbers, booleans and choices; its fields become questions on the
+call's card. Pages to open, and a model's answers (sampling), are refused unless the configuration allows them; no page
+is ever opened. A model's answer is paid for by the person, so each such request goes by the rules (permission
+``mcp_sampling``, the server's name as its pattern) and shows on the card too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
+    AudioContent,
+    CreateMessageRequestParams,
+    CreateMessageResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
     ErrorData,
+    ImageContent,
     ListRootsResult,
     Root,
+    SamplingMessage,
+    TextContent,
 )
 
-from ..core.errors import QuestionRejectedError
+from ..core.completer import CompletionRequest, Media
+from ..core.errors import PermissionDeniedError, PermissionRejectedError, QuestionRejectedError, ToolError
 from ..core.question_request import Choice, Question
-from .sampling import allowed, sampling
 
 if TYPE_CHECKING:
-    from mcp.client.session import ElicitationFnT, SamplingFnT
-
     from ..core.host import ToolHost
-    from .calls import ServerCall
-    from .connection import ServerConnection
+    from .connection import ServerCall, ServerConnection
 
-current_call: ContextVar[ServerCall | None] = ContextVar("mcp_call", default=None)
-"""The call in whose task this code runs; requests of servers of the older protocol come outside of it."""
 PAGES = "mcp_pages"
 """Key under ``experimental``: a server may ask a person to open a page."""
 TRIES = 3
 """Times a question is asked because the answer does not fit."""
+SAMPLING = "mcp_sampling"
+"""The permission, and the key under ``experimental``: true for the configuration's small or usual model; or a name."""
+REFUSED = -1
+"""The protocol's code for a request that a person refused."""
+MAX_SAMPLINGS = 20
+"""Requests that one call may make: a server must not spend without end."""
+SHOWN = 20_000
+"""Characters of a request that the permission request shows."""
 
 
-class Callbacks:
-    """Answers the requests of the servers of one workspace."""
+class ServerRequests:
+    """Answers the requests of one server.
 
-    def __init__(self, workspace: ToolHost, newest: Callable[[str], ServerCall | None]) -> None:
+    Args:
+        workspace: whose configuration, folder and models.
+        connection: the server.
+    """
+
+    def __init__(self, workspace: ToolHost, connection: ServerConnection) -> None:
         self._workspace = workspace
-        self._newest = newest
+        self._connection = connection
+        self._server = connection.spec.name
 
     async def roots(self, context: Any) -> ListRootsResult:
         """The folder of the workspace."""
         folder = self._workspace.directory
         return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name or "/"})])
 
-    def sampling(self, connection: ServerConnection) -> SamplingFnT | None:
-        """The callback that requests a model's answer; None where the configuration does not allow it."""
-        if not allowed(self._workspace):
-            return None
-        name = connection.spec.name
-        return sampling(self._workspace, connection, lambda: current_call.get() or self._newest(name))
+    # ------------------------------------------------------------------ a person's answers
 
-    def elicitation(self, connection: ServerConnection) -> ElicitationFnT:
-        """The callback that answers the forms of one server."""
+    async def elicit(self, context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        """Have a person fill in a form, or accept that a page is to be opened."""
+        call = self._connection.current_call()
+        is_form = isinstance(params, ElicitRequestFormParams)
+        if not is_form and self._workspace.config.get("experimental", PAGES) is not True:
+            self._connection.log.add(f"requested to open a page and was refused: {params.message}", "client")
+            return ElicitResult(action="decline")
+        if call is None:
+            return ErrorData(code=INVALID_REQUEST, message="no call is running in which a person could be asked")
+        if isinstance(params, ElicitRequestFormParams):
+            return await self._ask_form(params.message, form_fields(params.requested_schema), call)
+        return await self._ask_form(f"{params.message}\nIt wants this page opened: {params.url}", [], call)
 
-        async def answer(context: Any, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-            call = current_call.get() or self._newest(connection.spec.name)
-            is_page = not isinstance(params, ElicitRequestFormParams)
-            if is_page and self._workspace.config.get("experimental", PAGES) is not True:
-                connection.log.add(f"requested to open a page and was refused: {params.message}", "client")
-                return ElicitResult(action="decline")
-            if call is None:
-                return ErrorData(code=INVALID_REQUEST, message="no call is running in which a person could be asked")
-            if isinstance(params, ElicitRequestFormParams):
-                return await self._form(
-                    connection.spec.name, params.message, form_fields(params.requested_schema), call
-                )
-            message = f"{params.message}\nIt wants this page opened: {params.url}"
-            return await self._form(connection.spec.name, message, [], call)
-
-        return answer
-
-    async def _form(self, server: str, message: str, fields: list[FormField], call: ServerCall) -> ElicitResult:
+    async def _ask_form(self, message: str, fields: list[FormField], call: ServerCall) -> ElicitResult:
         """Ask for a form's fields on the card of the call; a form without fields is accepted or declined."""
         content: dict[str, Any] = {}
         open_fields, notes = list(fields), dict[str, str]()
         with call.paused():
             for _ in range(TRIES):
-                questions = form_questions(server, message, open_fields, notes)
+                questions = form_questions(self._server, message, open_fields, notes)
                 try:
                     answers = await call.ctx.question(questions)
                 except QuestionRejectedError:
@@ -107,6 +113,54 @@ class Callbacks:
                 if not open_fields:
                     return ElicitResult(action="accept", content=content)
         return ElicitResult(action="decline")
+
+    # ------------------------------------------------------------------ a model's answer
+
+    @property
+    def allows_sampling(self) -> bool:
+        """True if servers are told that they may request a model's answer."""
+        setting = self._workspace.config.get("experimental", SAMPLING)
+        return setting is True or (isinstance(setting, str) and bool(setting))
+
+    async def sample(self, context: Any, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+        """Have a model answer, if the rules or a person allow it."""
+        call, server, log = self._connection.current_call(), self._server, self._connection.log
+        if call is None:
+            return ErrorData(code=INVALID_REQUEST, message="there is no call that this request could belong to")
+        call.samplings += 1
+        if call.samplings > MAX_SAMPLINGS:
+            message = f"a call may request at most {MAX_SAMPLINGS} answers of a model"
+            return ErrorData(code=INVALID_REQUEST, message=message)
+        try:
+            request = _completion_request(params)
+        except ValueError as error:
+            return ErrorData(code=INVALID_PARAMS, message=str(error))
+        model, complete = self._model, self._workspace.complete
+        if not model or complete is None:
+            entry = f'"experimental": {{"{SAMPLING}": "provider:model"}}'
+            return ErrorData(code=INTERNAL_ERROR, message=f"no model is named: {entry} of the configuration names one")
+        shown = "\n\n".join(filter(None, [params.system_prompt, *map(_text_of, params.messages)]))
+        try:
+            with call.paused():  # for a person, then for the model: the server is not slow meanwhile
+                metadata = {"server": server, "model": model, "command": f"{server} asks {model}:\n{shown[:SHOWN]}"}
+                await call.ctx.ask(SAMPLING, [server], [server], metadata)
+                answer = await complete(model, request)
+        except (PermissionRejectedError, PermissionDeniedError) as error:
+            return ErrorData(code=REFUSED, message=f"sampling was refused: {error}")
+        except ToolError as error:
+            log.add(f"asked {model}, which failed: {error}", "client")
+            return ErrorData(code=INTERNAL_ERROR, message=f"the model could not be asked: {error}")
+        log.add(f"asked {model}", "client")
+        content = TextContent(type="text", text=answer.text)
+        reason = "maxTokens" if answer.reason == "length" else "endTurn"
+        return CreateMessageResult(role="assistant", content=content, model=model, stop_reason=reason)
+
+    @property
+    def _model(self) -> str:
+        """The model that answers; "" if none is named."""
+        config = self._workspace.config
+        names = (config.get("experimental", SAMPLING), config.get("small_model"), config.get("model"))
+        return next((name for name in names if isinstance(name, str) and name), "")
 
 
 ACCEPT, DECLINE = "Accept", "Decline"
@@ -234,3 +288,31 @@ def form_questions(server: str, message: str, fields: Sequence[FormField], notes
     first, *rest = (field.question(notes.get(field.name, "")) for field in fields)
     head = Question(f"{intro}\n{first.question}", first.header, first.options, first.multiple, first.custom)
     return [head, *rest]
+
+
+def _completion_request(params: CreateMessageRequestParams) -> CompletionRequest:
+    """A server's request as one for a model.
+
+    Raises:
+        ValueError: it has a part that a model cannot be sent here.
+    """
+    messages = []
+    for message in params.messages:
+        pieces: list[str | Media] = []
+        for content in message.content if isinstance(message.content, list) else [message.content]:
+            if isinstance(content, TextContent):
+                pieces.append(content.text)
+            elif isinstance(content, (ImageContent, AudioContent)):
+                pieces.append(Media(content.mime_type, content.data))
+            else:
+                raise ValueError(f"{content.type} cannot be part of a request here: servers get no tools")  # noqa: TRY004 - data
+        messages.append((message.role, pieces))
+    return CompletionRequest(messages, params.system_prompt or "", params.temperature, params.max_tokens)
+
+
+def _text_of(message: SamplingMessage) -> str:
+    """A message as the permission request shows it."""
+    parts = message.content if isinstance(message.content, list) else [message.content]
+    return f"{message.role}: " + " ".join(
+        part.text if isinstance(part, TextContent) else f"[{part.type}]" for part in parts
+    )
