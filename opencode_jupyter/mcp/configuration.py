@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..core.config import Config
 from ..core.config.files import upwards
+from ..core.fingerprint import Fingerprint
 from ..core.flags import flag
 from ..core.secrets import hide, is_secret_name
 from ..core.trust import Subject, digest
@@ -125,14 +126,14 @@ class ServerConfiguration:
         workspace, known, now = self._workspace, self._read, time.monotonic()
         same = known is not None and known.config is workspace.config and known.directory == workspace.directory
         if known is None or not same or now >= known.until:
-            state = watched(workspace.directory, workspace.worktree)
-            if known is not None and same and known.state == state:
+            if known is not None and same and known.files.matches():
                 known = self._read = known._replace(until=now + FRESH)
             else:
+                files = Fingerprint(files_of_others(workspace.directory, workspace.worktree))
                 specs = configured(workspace.config, workspace.directory, workspace.worktree)
                 if specs and (reason := missing_sdk()):
                     specs = {name: spec._replace(problem=spec.problem or reason) for name, spec in specs.items()}
-                known = self._read = _Read(workspace.config, workspace.directory, state, specs, now + FRESH)
+                known = self._read = _Read(workspace.config, workspace.directory, files, specs, now + FRESH)
         return {**known.specs, **self._added} if self._added else known.specs
 
     def spec(self, name: str) -> ServerSpec:
@@ -193,7 +194,7 @@ class _Read(NamedTuple):
 
     config: Config
     directory: Path
-    state: tuple[Any, ...]
+    files: Fingerprint
     specs: dict[str, ServerSpec]
     until: float
 
@@ -238,12 +239,10 @@ def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> Ser
 def configured(config: Config, directory: Path, worktree: Path) -> dict[str, ServerSpec]:
     """The servers of a project, by name, in the order of the configuration."""
     specs: dict[str, ServerSpec] = {}
-    base = Path(os.path.realpath(directory))
-    top = Path(os.path.realpath(worktree))
+    base, top = Path(os.path.realpath(directory)), Path(os.path.realpath(worktree))
     if not flag("OPENCODE_DISABLE_PROJECT_CONFIG"):
-        for name in FILES:
-            for folder in reversed(list(upwards(base, top if top != Path(top.anchor) else base))):
-                specs.update(_of_file(folder / name, folder, config.home))
+        for path in files_of_others(directory, worktree):
+            specs.update(_of_file(path, config.home))
     entries = config.get("mcp")
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
         source, own = _origin(config, str(name), base, top)
@@ -256,22 +255,17 @@ def configured(config: Config, directory: Path, worktree: Path) -> dict[str, Ser
     return specs
 
 
-def watched(directory: Path, worktree: Path) -> tuple[tuple[str, int, int], ...]:
-    """State of the files that `configured` reads beside the configuration: name, time, size."""
+def files_of_others(directory: Path, worktree: Path) -> list[Path]:
+    """Where a project's files of other programs may be, in load order."""
     base, top = Path(os.path.realpath(directory)), Path(os.path.realpath(worktree))
-    states = []
-    for folder in upwards(base, top if top != Path(top.anchor) else base):
-        for name in FILES:
-            try:
-                state = os.stat(folder / name)
-            except OSError:
-                continue
-            states.append((str(folder / name), state.st_mtime_ns, state.st_size))
-    return tuple(states)
+    folders = list(upwards(base, top if top != Path(top.anchor) else base))[::-1]
+    return [folder / name for name in FILES for folder in folders]
 
 
-def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
+def _of_file(path: Path, home: Path) -> dict[str, ServerSpec]:
     """The servers of a file of Claude's or VS Code's form."""
+    is_vs_code = path.parent.name == ".vscode"
+    folder = path.parent.parent if is_vs_code else path.parent
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -284,7 +278,7 @@ def _of_file(path: Path, folder: Path, home: Path) -> dict[str, ServerSpec]:
         data = load_jsonc(text)
     except ValueError as error:
         return {path.name: ServerSpec(path.name, source=str(path), own=False, problem=f"{path} is no JSON: {error}")}
-    entries = data.get("servers" if path.parent.name == ".vscode" else "mcpServers") if isinstance(data, dict) else None
+    entries = data.get("servers" if is_vs_code else "mcpServers") if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         return {}
     specs = {}

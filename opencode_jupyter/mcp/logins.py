@@ -43,7 +43,7 @@ class Login:
         self.url = ""
         self.redirect = redirect
         self._spec = spec
-        self._auth = Auth(spec, store, self)
+        self._auth = Auth(spec, store, redirect, self._show)
         self._url_known = asyncio.Event()
         self._task: asyncio.Task[str] | None = None
 
@@ -51,11 +51,6 @@ class Login:
         """Begin; `then` is run after a login that went well."""
         self._task = asyncio.create_task(self._run(then), name=f"login at {self.server}")
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # maybe nobody waits
-
-    async def show(self, url: str) -> None:
-        """`Interactive`: the address is known."""
-        self.url = url
-        self._url_known.set()
 
     async def wait_for_url(self) -> str:
         """Wait until there is an address to open.
@@ -101,6 +96,10 @@ class Login:
 
     def __repr__(self) -> str:
         return f"<Login at {self.server}: {'over' if self.is_over else 'under way'}>"
+
+    async def _show(self, url: str) -> None:
+        self.url = url
+        self._url_known.set()
 
     async def _run(self, then: Callable[[], Awaitable[object]] | None) -> str:
         try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import anyio
@@ -53,28 +53,19 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 
-class Interactive(Protocol):
-    """How a person takes part in a login."""
-
-    redirect: Redirect
-    """Receives the answer."""
-
-    async def show(self, url: str) -> None:
-        """Show the person the address to open."""
+ShowAddress = Callable[[str], Awaitable[None]]
+"""Shows a person the address to open."""
 
 
-def auth_for(workspace: ToolHost, spec: ServerSpec, interactive: Interactive | None = None) -> Auth | None:
-    """The authentication of a server's HTTP client; None for a server that takes no logins.
+def auth_for(workspace: ToolHost, spec: ServerSpec) -> Auth | None:
+    """The authentication of a server's HTTP client where nobody can log in; None for a server that takes no logins.
 
-    Args:
-        workspace: in whose data folder the tokens are.
-        spec: the server.
-        interactive: how a person takes part. Without it a server that wants a login ends the request with an
-            `AuthError`, which `auth_error` finds in whatever the transport makes of it, and `Auth.problem` keeps.
+    A server that wants a login ends the request with an `AuthError`, which `auth_error` finds in whatever the transport
+    makes of it, and `Auth.problem` keeps.
     """
     if not spec.url or spec.oauth is False:
         return None
-    return Auth(spec, token_store(workspace), interactive)
+    return Auth(spec, token_store(workspace))
 
 
 def settings_of(spec: ServerSpec) -> Mapping[str, Any]:
@@ -94,6 +85,12 @@ def _store(workspace: ToolHost) -> TokenStore:
 class Auth(httpx2.Auth):
     """The login of one server.
 
+    Args:
+        spec: the server.
+        store: where its tokens are kept.
+        redirect: receives the answer of a person's login; None where nobody can log in.
+        show: shows that person the address to open.
+
     Attributes:
         problem: the error of the last login or renewal; None after one that succeeded.
         on_problem: called when there is one. A transport may lose the error itself; its request then waits for ever.
@@ -101,16 +98,23 @@ class Auth(httpx2.Auth):
 
     requires_response_body = True
 
-    def __init__(self, spec: ServerSpec, store: TokenStore, interactive: Interactive | None = None) -> None:
+    def __init__(
+        self,
+        spec: ServerSpec,
+        store: TokenStore,
+        redirect: Redirect | None = None,
+        show: ShowAddress | None = None,
+    ) -> None:
         settings = settings_of(spec)
         self.name = spec.name
         self.problem: AuthError | None = None
         self.on_problem: Callable[[], None] | None = None
-        self._interactive = interactive
+        self._redirect = redirect
+        self._show_address = show
         self._step_up = False
         self._code = ""
-        uri = interactive.redirect.uri if interactive is not None else str(settings.get("redirectUri") or default_uri())
-        self._storage = _Storage(spec, store, uri, login=interactive is not None)
+        uri = redirect.uri if redirect is not None else str(settings.get("redirectUri") or default_uri())
+        self._storage = _Storage(spec, store, uri, login=redirect is not None)
         self._scope = self._storage.more_scope or _scope(settings.get("scope"))
         try:
             metadata = OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=self._scope)
@@ -190,7 +194,7 @@ class Auth(httpx2.Auth):
     async def _show(self, url: str) -> None:
         address = urlsplit(url)
         query = dict(parse_qsl(address.query))
-        if self._interactive is None:
+        if self._redirect is None or self._show_address is None:
             if self._step_up:
                 scope = self._storage.more_scope = query.get("scope", "")
                 raise NeedsScopeError(self.name, scope)
@@ -205,12 +209,12 @@ class Auth(httpx2.Auth):
             if "offline_access" in self._scope.split():
                 query["prompt"] = "consent"
             url = address._replace(query=urlencode(query)).geturl()
-        self._interactive.redirect.expect(query.get("state", ""))
-        await self._interactive.show(url)
+        self._redirect.expect(query.get("state", ""))
+        await self._show_address(url)
 
     async def _wait(self) -> AuthorizationCodeResult:
-        assert self._interactive is not None
-        answer = await self._interactive.redirect.answer()
+        assert self._redirect is not None
+        answer = await self._redirect.answer()
         self._code = answer.code
         return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
 

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from ..core import atomic
@@ -34,17 +34,8 @@ RECOMMENDED = 1.0
 """Priority from which on `keyring` calls a backend fit for use; those that write plain files are below."""
 
 
-class Keyring(Protocol):
-    """What is used of a backend of the ``keyring`` package."""
-
-    def get_password(self, service: str, username: str) -> str | None:
-        """The secret of an entry."""
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep a secret."""
-
-    def delete_password(self, service: str, username: str) -> None:
-        """Forget it."""
+Keyring = Any
+"""A backend of the ``keyring`` package, which need not be installed."""
 
 
 @dataclass(slots=True, repr=False)
@@ -128,10 +119,6 @@ class TokenStore:
                 with contextlib.suppress(Exception):  # not there any more, or locked: it is of no use without the file
                     self.keyring.delete_password(SERVICE, _user(name, url))
         return bool(gone)
-
-    def names(self) -> list[str]:
-        """The servers with a login."""
-        return sorted(self._read())
 
     def __repr__(self) -> str:
         return f"<TokenStore {self.path}>"

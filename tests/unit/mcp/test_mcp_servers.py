@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import load_config
-from opencode_jupyter.mcp.configuration import ServerSpec, UnsetVariableError, configured, spec_of, substitute, watched
+from opencode_jupyter.core.fingerprint import Fingerprint
+from opencode_jupyter.mcp.configuration import (
+    ServerSpec,
+    UnsetVariableError,
+    configured,
+    files_of_others,
+    spec_of,
+    substitute,
+)
 from opencode_jupyter.mcp.tools import prefix, sanitise, schema_of
 
 
@@ -114,11 +122,11 @@ def test_a_file_that_is_no_json_is_told_of(project: Path) -> None:
 
 def test_the_nearer_file_wins_and_changes_are_seen(project: Path) -> None:
     write(project / ".mcp.json", {"mcpServers": {"a": {"command": "far"}, "b": {"command": "far"}}})
-    before = watched(project / "sub", project)
+    before = Fingerprint(files_of_others(project / "sub", project))
     write(project / "sub" / ".mcp.json", {"mcpServers": {"a": {"command": "near"}}})
     found = read(project / "sub", project)
     assert (found["a"].command, found["b"].command) == (("near",), ("far",))
-    assert watched(project / "sub", project) != before
+    assert not before.matches()
 
 
 @pytest.mark.parametrize("name", ["opencode.json", "opencode.jsonc", ".opencode/opencode.json"])
