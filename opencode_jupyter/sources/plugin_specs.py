@@ -32,10 +32,11 @@ from ..core.config import Config
 from ..core.config.files import display
 from ..core.fingerprint import Fingerprint
 from ..core.permission import expand
-from ..core.trust import Subject, Trust, digest
-from .tool_files import NOT_TRUSTED
+from ..core.trust import Subject, digest
+from .tool_files import NOT_TRUSTED, config_folders
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from .source_code import SourceCode
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,12 @@ class _Candidate(NamedTuple):
 
 
 class PluginScan:
-    """The result of looking for plugins.
+    """The plugins of one workspace; empty until `find` was called.
+
+    Args:
+        workspace: whose config folders and trust.
+        config: its configuration, without the changes of plugins.
+        installed: the plugins of installed packages.
 
     Attributes:
         plugins: in order; each key once, and those that cannot run.
@@ -111,68 +117,47 @@ class PluginScan:
         problems: lines of configs that have no effect, with the reason.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: ToolHost, config: Config, installed: Sequence[InstalledPlugin]) -> None:
         self.plugins: list[PluginSpec] = []
         self.off: list[tuple[str, str]] = []
         self.files = Fingerprint()
         self.folders = Fingerprint()
         self.problems: list[str] = []
-
-
-class PluginFinder:
-    """Looks for the plugins of one workspace. It reads files: not for the event loop.
-
-    Args:
-        config: the merged configuration, without the changes of plugins.
-        directory: where the workspace runs.
-        worktree: top of the project.
-        trust: what a person trusted.
-        defaults: whether installed packages' plugins run without being named.
-        folders: the config folders, also those that do not exist; those of `config` if left out.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        directory: Path,
-        worktree: Path,
-        trust: Trust,
-        *,
-        defaults: bool,
-        folders: Sequence[Path] | None = None,
-    ) -> None:
+        self._workspace = workspace
         self._config = config
-        self._folders = config.directories if folders is None else folders
-        self._directory = directory
-        self._project = Path(os.path.realpath(directory if worktree == Path(worktree.anchor) else worktree))
-        self._trust = trust
-        self._defaults = defaults
+        self._installed = installed
+        self._directory = Path(os.path.realpath(workspace.directory))
+        worktree = workspace.worktree
+        self._project = self._directory if worktree == Path(worktree.anchor) else Path(os.path.realpath(worktree))
         self._own_folders = {config.home / ".opencode", *config.directories[:1]}
 
-    def scan(self, installed: Sequence[InstalledPlugin]) -> PluginScan:
-        """Find all plugins there are now."""
-        scan = PluginScan()
-        candidates = [_Candidate(plugin.spec, True) for plugin in installed] if self._defaults else []
+    def find(self) -> PluginScan:
+        """Look for them, once; returns this object. Reads files: not for the event loop."""
+        candidates: list[_Candidate] = []
+        if self._workspace.flags.default_plugins:
+            candidates = [_Candidate(plugin.spec, True) for plugin in self._installed]
         switched_off: dict[str, tuple[str, bool]] = {}
         for text, source, base, own in self._config_entries():
             if text.startswith("-"):
                 name = text[1:].strip()
                 switched_off[canonical(name)] = (source, own)
-                candidates = self._switch_off(name, source, own, candidates, scan, installed)
+                candidates = self._switch_off(name, source, own, candidates)
                 continue
-            for spec in self._resolve(text, source, base, own, installed, scan):
+            for spec in self._resolve(text, source, base, own):
                 candidates.append(_Candidate(spec, own))
                 switched_off.pop(spec.key, None)
-        for spec, own in self._folder_files(scan):
+        for spec, own in self._folder_files():
             source, by_user = switched_off.get(spec.key, ("", False))
             if source and (by_user or not own):
-                scan.off.append((spec.name, source))
+                self.off.append((spec.name, source))
                 continue
             if source:
-                scan.problems.append(_no_effect(spec.name, source, spec.name))
+                self.problems.append(_no_effect(spec.name, source, spec.name))
             candidates.append(_Candidate(spec, own))
-        scan.plugins = _last_of_each([candidate.spec for candidate in candidates])
-        return scan
+        self.plugins = _last_of_each([candidate.spec for candidate in candidates])
+        if any(spec.subject is not None for spec in self.plugins):
+            self.files.add(self._workspace.data_dir / "trust.json")
+        return self
 
     # ------------------------------------------------------------------ config lists
 
@@ -182,7 +167,7 @@ class PluginFinder:
             for text in data.get("plugin") or ():
                 path = Path(source)
                 if not path.is_absolute():  # from code or the environment
-                    yield text, source, self._directory, True
+                    yield text, source, self._workspace.directory, True
                 else:
                     yield text, source, path.parent, self._is_own(path)
 
@@ -190,46 +175,35 @@ class PluginFinder:
         """Return whether a config file or folder is the user's, and did not come with a project."""
         if any(path.is_relative_to(folder) for folder in self._own_folders):
             return True
-        directory = Path(os.path.realpath(self._directory))
         for form in (path, Path(os.path.realpath(path))):
             folder = form if form.is_dir() else form.parent
             folder = folder.parent if folder.name == ".opencode" else folder
-            if folder.is_relative_to(self._project) or directory.is_relative_to(folder):
+            if folder.is_relative_to(self._project) or self._directory.is_relative_to(folder):
                 return False
         return True
 
-    def _switch_off(
-        self,
-        name: str,
-        source: str,
-        by_user: bool,
-        candidates: list[_Candidate],
-        scan: PluginScan,
-        installed: Sequence[InstalledPlugin],
-    ) -> list[_Candidate]:
+    def _switch_off(self, name: str, source: str, by_user: bool, candidates: list[_Candidate]) -> list[_Candidate]:
         """The candidates that remain."""
         key = canonical(name)
-        keys = {key, *(plugin.spec.key for plugin in installed if canonical(plugin.package) == key)}
+        keys = {key, *(plugin.spec.key for plugin in self._installed if canonical(plugin.package) == key)}
         remaining = []
         for candidate in candidates:
             named = name == "*" or candidate.spec.key in keys
             if named and (by_user or not candidate.own):
-                scan.off.append((candidate.spec.name, source))
+                self.off.append((candidate.spec.name, source))
                 continue
             if named:
-                scan.problems.append(_no_effect(name, source, candidate.spec.name))
+                self.problems.append(_no_effect(name, source, candidate.spec.name))
             remaining.append(candidate)
         return remaining
 
-    def _resolve(
-        self, text: str, source: str, base: Path, own: bool, installed: Sequence[InstalledPlugin], scan: PluginScan
-    ) -> list[PluginSpec]:
+    def _resolve(self, text: str, source: str, base: Path, own: bool) -> list[PluginSpec]:
         if text.startswith(("file://", "./", "../", "/", "~", ".\\", "..\\")) or text.endswith((".py", *SCRIPTS)):
-            return [self._file(_path(text, base, self._config.home), source, own, scan)]
+            return [self._file(_path(text, base, self._config.home), source, own)]
         package = text.removeprefix("npm:")
         name = (package[:1] + package[1:].partition("@")[0]).strip()  # without its version
         key = canonical(name)
-        named = [plugin.spec for plugin in installed if key in (plugin.spec.key, canonical(plugin.package))]
+        named = [plugin.spec for plugin in self._installed if key in (plugin.spec.key, canonical(plugin.package))]
         if named:
             return [replace(spec, source=f"{spec.source}, named in {source}") for spec in named]
         return [self._module(name, f'plugin "{text}" in {source}', own)]
@@ -245,21 +219,21 @@ class PluginFinder:
 
     # ------------------------------------------------------------------ files
 
-    def _folder_files(self, scan: PluginScan) -> Iterator[_Candidate]:
-        for config_folder in self._folders:
+    def _folder_files(self) -> Iterator[_Candidate]:
+        for config_folder, _ in config_folders(self._workspace):
             own = self._is_own(config_folder)
             for name in FOLDERS:
                 folder = config_folder / name
-                scan.folders.add(folder)
+                self.folders.add(folder)
                 try:
                     files = sorted(folder.iterdir())
                 except OSError:
                     continue
                 for path in files:
                     if path.suffix in (".py", *SCRIPTS) and path.name[0] not in "._" and path.is_file():
-                        yield _Candidate(self._file(path, str(path), own, scan), own)
+                        yield _Candidate(self._file(path, str(path), own), own)
 
-    def _file(self, path: Path, source: str, own: bool, scan: PluginScan) -> PluginSpec:
+    def _file(self, path: Path, source: str, own: bool) -> PluginSpec:
         name = path.name[: -len(path.suffix)] if path.suffix else path.name
         if path.suffix in SCRIPTS:
             return PluginSpec(name, "none", path, source, reason=JAVASCRIPT)
@@ -267,12 +241,12 @@ class PluginFinder:
             return PluginSpec(name, "none", path, source, reason=f"{path} is no Python file (.py)")
         from .source_code import SourceCodeError, read_source_code
 
-        scan.files.add(path)
+        self.files.add(path)
         try:
             code = read_source_code(path)
         except SourceCodeError as error:
             return PluginSpec(name, "none", path, source, reason=f"{error.path} {error}")
-        scan.files.merge(code.fingerprint)
+        self.files.merge(code.fingerprint)
         spec = PluginSpec(name, "file", path, source, code.digest, code)
         if own:
             return spec
@@ -280,7 +254,7 @@ class PluginFinder:
         return self._checked(replace(spec, subject=Subject(KIND, os.path.realpath(path), code.digest, shown)))
 
     def _checked(self, spec: PluginSpec) -> PluginSpec:
-        trusted = spec.subject is None or self._trust.known(spec.subject)
+        trusted = spec.subject is None or self._workspace.trust.known(spec.subject)
         return spec if trusted else replace(spec, needs_trust=True, reason=NOT_TRUSTED)
 
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from ..core.tool import Tool
 from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
-from .plugin_specs import InstalledPlugin, PluginFinder, PluginScan, PluginSpec, installed_plugins
-from .tool_files import config_folders
+from .plugin_specs import InstalledPlugin, PluginScan, PluginSpec, installed_plugins
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -53,7 +52,7 @@ class PluginTools:
         self.limit = LOAD_SECONDS
         self._workspace = workspace
         self._lock = threading.Lock()
-        self._scan = PluginScan()
+        self._scan = PluginScan(workspace, workspace.config, ())
         self._plugins: list[Plugin] = []
         self._undo: list[Callable[[], None]] = []
         self._is_fresh = False
@@ -191,20 +190,9 @@ class PluginTools:
         workspace.registry.changed()
 
     def _find(self, installed: Sequence[InstalledPlugin]) -> PluginScan:
-        workspace = self._workspace
-        trust_file = workspace.data_dir / "trust.json"
-        finder = PluginFinder(
-            workspace.config if self._config_hooks is None else self._config_hooks.base(),
-            workspace.directory,
-            workspace.worktree,
-            workspace.trust,
-            defaults=workspace.flags.default_plugins,
-            folders=[folder for folder, _ in config_folders(workspace)],
-        )
-        scan = finder.scan(installed)
-        if any(spec.subject is not None for spec in scan.plugins):
-            scan.files.add(trust_file)
-        return scan
+        hooks = self._config_hooks
+        config = self._workspace.config if hooks is None else hooks.base()
+        return PluginScan(self._workspace, config, installed).find()
 
     async def _start_all(self, new: list[Plugin]) -> None:
         """Start plugins side by side. One that takes too long goes on by itself and joins when it has started."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from opencode_jupyter import Workspace
 from opencode_jupyter.core.config import Config
-from opencode_jupyter.core.trust import Trust
-from opencode_jupyter.sources.plugin_specs import PluginFinder, canonical, locate_module
+from opencode_jupyter.sources.plugin_specs import PluginScan, PluginSpec, canonical, locate_module
 
 NAMES = st.sampled_from(
     ["json", "json-decoder", "acme", "acme@1.0", "@a/b@2", "-acme", "-*", "json.decoder", "email.mime"]
@@ -20,22 +19,26 @@ PATHS = st.sampled_from(["./x.py", "../x.py", "~/x.py", "file:///x.py", "file://
 ENTRIES = st.lists(st.one_of(NAMES, PATHS, st.text(max_size=12)), max_size=8)
 
 
-def finder(root: Path, entries: list[str], source: str = "in code", **more: Any) -> PluginFinder:
-    config = Config(data={"plugin": entries}, sources=[(source, {"plugin": entries})], home=root / "home", **more)
-    return PluginFinder(config, root, root, Trust(root / "trust.json"), defaults=True)
+def found_plugins(root: Path, entries: list[str], source: str = "in code") -> list[PluginSpec]:
+    home = root / "home"
+    data = {"plugin": entries}
+    config = Config(data=data, sources=[(source, data)], home=home, directories=[home / ".config" / "opencode"])
+    with Workspace(root, data_dir=root / "data", store=False) as workspace:
+        workspace.use_config(config)
+        return PluginScan(workspace, config, ()).find().plugins
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(entries=ENTRIES, own=st.booleans())
 def test_any_list_of_names_is_taken(tmp_path: Path, entries: list[str], own: bool) -> None:
     (tmp_path / "x.py").write_text("x = 1\n")
-    found = finder(tmp_path, entries, "in code" if own else str(tmp_path / "opencode.json")).scan(()).plugins
-    runs = [one.key for one in found if not one.reason]
-    assert len(runs) == len(set(runs))
-    for one in found:
-        assert one.source
-        assert own or one.reason  # a project's needs trust first
-        assert one.reason or one.target is not None
+    specs = found_plugins(tmp_path, entries, "in code" if own else str(tmp_path / "opencode.json"))
+    keys = [spec.key for spec in specs if not spec.reason]
+    assert len(keys) == len(set(keys))
+    for spec in specs:
+        assert spec.source
+        assert own or spec.reason  # a project's needs trust first
+        assert spec.reason or spec.target is not None
 
 
 def test_of_equal_names_the_last_one_stays_at_its_place(tmp_path: Path) -> None:
@@ -43,9 +46,9 @@ def test_of_equal_names_the_last_one_stays_at_its_place(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "same.py").write_text(f"# {name}\n")
     (tmp_path / "other.py").write_text("")
-    found = finder(tmp_path, ["./a/same.py", "./other.py", "./b/same.py", "json"]).scan(()).plugins
-    assert [one.name for one in found] == ["other", "same", "json"]
-    assert found[1].target == tmp_path / "b" / "same.py"
+    specs = found_plugins(tmp_path, ["./a/same.py", "./other.py", "./b/same.py", "json"])
+    assert [spec.name for spec in specs] == ["other", "same", "json"]
+    assert specs[1].target == tmp_path / "b" / "same.py"
 
 
 @pytest.mark.parametrize(
@@ -54,17 +57,17 @@ def test_of_equal_names_the_last_one_stays_at_its_place(tmp_path: Path) -> None:
 )
 def test_a_file_in_each_spelling(tmp_path: Path, text: str, name: str) -> None:
     (tmp_path / "my plugin.py").write_text("")
-    (found,) = finder(tmp_path, [text.format(tmp_path)]).scan(()).plugins
-    assert (found.name, found.kind, found.reason) == (name, "file", "")
-    assert found.target == tmp_path / "my plugin.py"
+    (spec,) = found_plugins(tmp_path, [text.format(tmp_path)])
+    assert (spec.name, spec.kind, spec.reason) == (name, "file", "")
+    assert spec.target == tmp_path / "my plugin.py"
 
 
 @pytest.mark.parametrize(
     "name", ["os", "sys", "builtins", "no_such_module_at_all", "json.nothing", "a b", "", "1", "email."]
 )
 def test_what_is_no_module_of_a_file_is_not_located(tmp_path: Path, name: str) -> None:
-    found = locate_module(name, tmp_path)
-    assert found is None or (name == "os" and found.path.name == "os.py")
+    located = locate_module(name, tmp_path)
+    assert located is None or (name == "os" and located.path.name == "os.py")
 
 
 def test_locating_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
