@@ -12,9 +12,11 @@ import math
 import os
 import signal
 import sys
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from . import ServeOptions
 
 if TYPE_CHECKING:
     import anyio
@@ -35,32 +37,6 @@ in a client's configuration:
 NESTED = "OPENCODE_JUPYTER_MCP"
 """Set in this process and what it starts. A server that finds it set was started by one, perhaps since the project's
 configuration names this very server: it then starts no MCP servers itself, or each would start the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """How to serve.
-
-    Attributes:
-        directory: where calls run.
-        agent: whose rules hold; None for the project's default one.
-        model: ``provider/model`` the tools are chosen for; None for no model in particular.
-        tools: names and patterns of the tools to list, in the order of the command line; see `ClientToolFilter`. Empty:
-            the tools that a model gets.
-        ask: ``elicit`` asks the person through the client, where it can; ``deny`` refuses whatever no rule allows.
-        allow: rules to add, as ``(permission, pattern)``; what a rule of the configuration denies stays denied.
-        timeout: seconds a call may take, waiting for a person not counted; None for no limit.
-        data_dir: saved outputs and the store; None for the user's data folder.
-    """
-
-    directory: Path = field(default_factory=Path.cwd)
-    agent: str | None = None
-    model: str | None = None
-    tools: tuple[str, ...] = ()
-    ask: Literal["elicit", "deny"] = "elicit"
-    allow: tuple[tuple[str, str], ...] = ()
-    timeout: float | None = None
-    data_dir: Path | None = None
 
 
 def add_command(commands: Commands) -> None:

@@ -18,8 +18,8 @@ __all__ = ["PluginClient", "PluginError", "PluginInput", "attach"]
 def attach(workspace: ToolHost) -> None:
     """Add every source to a workspace's registry."""
     from ..mcp.manager import McpServers
-    from .file_tools import FileTools
     from .plugins import PluginTools
+    from .tool_file_source import FileTools
 
     workspace.registry.add_source(FileTools(workspace, lambda: _script_loader(workspace)))
     workspace.registry.add_source(workspace.service(PluginTools))

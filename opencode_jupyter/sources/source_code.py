@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.fingerprint import Fingerprint
-from .tool_files import PYTHON
 
 PYTHON_BYTES = 1_000_000
 SCRIPT_BYTES = 10_000_000
@@ -62,7 +61,7 @@ class SourceCode:
     @property
     def text(self) -> str:
         """All of it for a person to read: the file, then the others under their names."""
-        base, comment = self.main.parent, "#" if self.main.suffix == PYTHON else "//"
+        base, comment = self.main.parent, "#" if self.main.suffix == ".py" else "//"
         pieces = [self.files[self.main].decode("utf-8", "replace")]
         for path, data in self.files.items():
             if path != self.main:
@@ -78,7 +77,7 @@ def read_source_code(main: Path) -> SourceCode:
     """
     code = SourceCode(main)
     queue = [main]
-    bytes_left = PYTHON_BYTES if main.suffix == PYTHON else SCRIPT_BYTES
+    bytes_left = PYTHON_BYTES if main.suffix == ".py" else SCRIPT_BYTES
     while queue:
         path = queue.pop(0)
         if path in code.files:
@@ -89,7 +88,7 @@ def read_source_code(main: Path) -> SourceCode:
         data = _read(path, state[1] if state else 0, bytes_left)
         bytes_left -= len(data)
         code.files[path] = data
-        for candidates in _python_imports(path, main.parent, data) if path.suffix == PYTHON else _script(path, data):
+        for candidates in _python_imports(path, main.parent, data) if path.suffix == ".py" else _script(path, data):
             existing = [candidate for candidate in candidates if candidate.is_file()]
             queue += existing
             if not existing:
@@ -134,7 +133,7 @@ def _python_imports(path: Path, top: Path, data: bytes) -> Iterator[list[Path]]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             for name in names:
                 first = top / name.partition(".")[0]
-                if (first / "__init__.py").is_file() or first.with_name(first.name + PYTHON).is_file():
+                if (first / "__init__.py").is_file() or first.with_name(first.name + ".py").is_file():
                     yield from _modules(top, name.split("."))
 
 
@@ -142,7 +141,7 @@ def _modules(base: Path, parts: list[str], *, only_last: bool = False) -> Iterat
     """The candidates of a dotted name and of the packages above it."""
     for i in range(len(parts) if only_last else 1, len(parts) + 1):
         folder = base.joinpath(*parts[:i])
-        candidates = [folder / "__init__.py", folder.with_name(folder.name + PYTHON)]
+        candidates = [folder / "__init__.py", folder.with_name(folder.name + ".py")]
         # a name that is imported from a module usually is no module: its file is not missing
         if not only_last or i == 1 or any(candidate.is_file() for candidate in candidates):
             yield candidates

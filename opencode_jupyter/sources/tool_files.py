@@ -1,7 +1,7 @@
 """The tool files of the config folders: ``{tool,tools}/*`` and the single files ``tool.*`` and ``tools.*`` of each.
 
 OpenCode uses the folders alone. The single file, ``.opencode/tool.js`` for example, is an older form; its tools are
-called by the names of its exports (`static_scan`).
+called by the names of its exports (`tool_loader`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ToolFile:
     code: SourceCode | None = None
     """The code that was read; None before that."""
     scanned_ids: list[str] = field(default_factory=list)
-    """Ids that it seems to export (`static_scan`), once it was read."""
+    """Ids that it seems to export (`tool_loader`), once it was read."""
     tools: list[Tool] = field(default_factory=list)
     problems: list[ToolFileProblem] = field(default_factory=list)
     module: str = ""

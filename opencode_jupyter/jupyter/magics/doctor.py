@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from ...core.flags import describe
-from ...sources.file_tools import FileTools
 from ...sources.plugins import PluginTools
+from ...sources.tool_file_source import FileTools
 from ...sources.tool_files import label_of
 from ..cards.call_card import widget_class
 from ..cards.widget import ESM

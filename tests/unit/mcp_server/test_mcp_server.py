@@ -18,9 +18,8 @@ from opencode_jupyter.__main__ import parser
 from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 from opencode_jupyter.core.permission import PermissionRequest, Rule
 from opencode_jupyter.core.question_request import Choice, Question, QuestionRequest
-from opencode_jupyter.mcp_server import forms, server
+from opencode_jupyter.mcp_server import ServeOptions, forms, server
 from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, result_of
-from opencode_jupyter.mcp_server.command import ServeOptions
 from opencode_jupyter.mcp_server.server import ToolServer
 from opencode_jupyter.workspace import Workspace
 from tests.support.mcp_process import GENERATIONS, Person

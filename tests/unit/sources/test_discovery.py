@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import UnknownToolError
 from opencode_jupyter.sources import python_modules
-from opencode_jupyter.sources.static_scan import tool_id
 from opencode_jupyter.sources.tool_files import clean
+from opencode_jupyter.sources.tool_loader import tool_id
 from tests.support.tool_files import Place, custom, files_of, said, write
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core import schema
 from opencode_jupyter.core.tool import Definition, tool
-from opencode_jupyter.sources.file_tools import FileTools
+from opencode_jupyter.sources.tool_file_source import FileTools
 from tests.support.many_tools import COUNT, make_tools, source_of
 
 MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"

@@ -131,7 +131,7 @@ class FileTools:
 
     def untrusted(self) -> list[Subject]:
         """The project's files that need a person's trust. Blocks while it reads them."""
-        from .loading import read_tool_file
+        from .tool_loader import read_tool_file
 
         self._refresh()
         subjects = []
@@ -165,7 +165,7 @@ class FileTools:
 
     async def _advance(self, file: ToolFile, tool_id: str | None) -> None:
         """Read a file, and load it if it may run and is needed."""
-        from .loading import load_tool_file, read_tool_file
+        from .tool_loader import load_tool_file, read_tool_file
 
         if file.code is None and not await anyio.to_thread.run_sync(read_tool_file, file):
             return
@@ -176,7 +176,7 @@ class FileTools:
 
     async def _request_trust(self, file: ToolFile, tool_id: str, call: Call) -> None:
         """Ask a person to trust a file, once however many calls need it, and load it."""
-        from .loading import load_tool_file
+        from .tool_loader import load_tool_file
 
         waited = False
         while file.is_asking:
@@ -241,7 +241,7 @@ class FileTools:
 
     async def _unload_gone(self) -> None:
         if self._gone:
-            from .loading import unload_tool_file
+            from .tool_loader import unload_tool_file
 
             while self._gone:
                 await unload_tool_file(self._gone.pop(), self._scripts)
