@@ -33,9 +33,9 @@ def adapt(source: Any, **options: Any) -> list[Tool] | None:
     if isinstance(source, (list, tuple)):
         return [tool for item in source for tool in _of_a_list(item, options)]
     if isinstance(source, dict):
-        from . import functions
+        from . import dict_tool
 
-        return [functions.tool_of(source, **_only(options, "call", "a dict"))]
+        return [dict_tool.tool_of(source, **_only(options, "call", "a dict"))]
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(source).__mro__}
     if kinds & {"langchain_core.BaseTool", "langchain_core.BaseToolkit"}:
         from . import langchain
@@ -62,8 +62,8 @@ def _of_a_list(item: Any, options: dict[str, Any]) -> list[Tool]:
     return [tool(item)] if tools is None else tools
 
 
-def _only(options: dict[str, Any], known: str, kind: str) -> dict[str, Any]:
-    unknown = sorted(options.keys() - {known})
+def _only(options: dict[str, Any], option: str, kind: str) -> dict[str, Any]:
+    unknown = sorted(options.keys() - {option})
     if unknown:
-        raise TypeError(f"register() takes no {', '.join(unknown)}= for {kind}; it takes {known}")
+        raise TypeError(f"register() takes no {', '.join(unknown)}= for {kind}; it takes {option}")
     return options

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def run_blocking(work: Coroutine[Any, Any, T], limit: float, what: str, workspace: ToolHost | None = None) -> T:
+def run_blocking(work: Coroutine[Any, Any, T], limit: float, failure: str, workspace: ToolHost | None = None) -> T:
     """What a coroutine gives; blocks. It must not need the loop of the code that blocks.
 
     Args:
         work: run on a loop of its own, since the caller's may be busy with the caller.
         limit: seconds it may take.
-        what: of the error, if it takes longer.
-        workspace: what the work belongs to; it is run on that loop then, where it runs elsewhere.
+        failure: the beginning of the error, if it takes longer.
+        workspace: whose loop runs it, unless that is the caller's.
 
     Raises:
-        ToolError: `what`, and that it took longer than `limit` seconds.
+        ToolError: `failure`, and that it took longer than `limit` seconds.
     """
     future = run_elsewhere(None if workspace is None else workspace.loop, work)
     try:
@@ -36,4 +36,4 @@ def run_blocking(work: Coroutine[Any, Any, T], limit: float, what: str, workspac
         if future.done():
             raise
         future.cancel()
-        raise ToolError(f"{what} within {limit:g} s") from None
+        raise ToolError(f"{failure} within {limit:g} s") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.call_outcome import error_text
+from ..core.ids import clean_tool_id
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult
 from ..core.threads import run_on_loop
@@ -53,7 +53,7 @@ class ModelCallResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class ModelCaller:
     """Makes calls for a model.
 
     Attributes:
@@ -126,8 +126,8 @@ class Caller:
     async def _run_call(self, call: ModelCall, ids: dict[str, str]) -> ModelCallResult:
         id, arguments = ids.get(call.name, call.name), call.arguments
         if self.names is not None and id not in self.names:
-            known = ", ".join(sorted(self.names))
-            message = f"Model tried to call unavailable tool '{call.name}'. Available tools: {known}."
+            available = ", ".join(sorted(self.names))
+            message = f"Model tried to call unavailable tool '{call.name}'. Available tools: {available}."
             id, arguments = invalid_call(call.name, message)
         try:
             result, started = await self._run_tool(id, arguments, call.id or None)
@@ -145,22 +145,20 @@ def field_of(item: Any, name: str) -> Any:
 
 LONGEST = 64
 """Characters of a name that providers take."""
-_OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def wire_names(ids: Iterable[str]) -> dict[str, str]:
     """For each id its name; two never share one. The same ids get the same names, so nothing has to be remembered."""
-    known = list(dict.fromkeys(ids))
-    plain = {id: _OTHER.sub("_", id)[:LONGEST] or "_" for id in known}
+    cleaned = {id: clean_tool_id(id)[:LONGEST] or "_" for id in dict.fromkeys(ids)}
     counts: dict[str, int] = {}
-    for name in plain.values():
+    for name in cleaned.values():
         counts[name] = counts.get(name, 0) + 1
     return {
-        id: name if name == id or (counts[name] == 1 and len(id) <= LONGEST) else _marked(name, id)
-        for id, name in plain.items()
+        id: name if name == id or (counts[name] == 1 and len(id) <= LONGEST) else _with_digest(name, id)
+        for id, name in cleaned.items()
     }
 
 
-def _marked(name: str, id: str) -> str:
+def _with_digest(name: str, id: str) -> str:
     digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: LONGEST - 9]}_{digest}"

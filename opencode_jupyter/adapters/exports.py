@@ -14,7 +14,7 @@ from ..core.repair import INVALID
 from ..core.threads import run_on_loop
 from . import _anthropic, _openai
 from ._blocking import run_blocking
-from ._model_calls import Caller, wire_names
+from ._model_calls import ModelCaller, wire_names
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -52,19 +52,19 @@ class Exports:
 
     def for_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Chat Completions request; with ``responses=True`` those of a Responses request."""
-        return _openai.schemas(self._blocked(**options), responses=responses)
+        return _openai.schemas(self._find_blocking(**options), responses=responses)
 
     async def afor_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """`for_openai`, awaited."""
-        return _openai.schemas(await self._listed(**options), responses=responses)
+        return _openai.schemas(await self._find_awaited(**options), responses=responses)
 
     def for_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Messages request."""
-        return _anthropic.schemas(self._blocked(**options))
+        return _anthropic.schemas(self._find_blocking(**options))
 
     async def afor_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """`for_anthropic`, awaited."""
-        return _anthropic.schemas(await self._listed(**options))
+        return _anthropic.schemas(await self._find_awaited(**options))
 
     # ------------------------------------------------------------------ live tools
 
@@ -78,13 +78,13 @@ class Exports:
         """
         from .langchain import export
 
-        return [export(name, bound, self._caller(**options)) for name, bound in self._blocked(**options)]
+        return [export(name, bound, self._caller(**options)) for name, bound in self._find_blocking(**options)]
 
     async def afor_langchain(self, **options: Any) -> list[BaseTool]:
         """`for_langchain`, awaited."""
         from .langchain import export
 
-        return [export(name, bound, self._caller(**options)) for name, bound in await self._listed(**options)]
+        return [export(name, bound, self._caller(**options)) for name, bound in await self._find_awaited(**options)]
 
     def for_pydantic_ai(self, **options: Any) -> list[PydanticTool[Any]]:
         """pydantic-ai tools, for ``Agent(tools=…)``. An error of the tool is raised as ``ToolFailed``.
@@ -94,13 +94,13 @@ class Exports:
         """
         from .pydantic_ai import export
 
-        return [export(name, bound, self._caller(**options)) for name, bound in self._blocked(**options)]
+        return [export(name, bound, self._caller(**options)) for name, bound in self._find_blocking(**options)]
 
     async def afor_pydantic_ai(self, **options: Any) -> list[PydanticTool[Any]]:
         """`for_pydantic_ai`, awaited."""
         from .pydantic_ai import export
 
-        return [export(name, bound, self._caller(**options)) for name, bound in await self._listed(**options)]
+        return [export(name, bound, self._caller(**options)) for name, bound in await self._find_awaited(**options)]
 
     # ------------------------------------------------------------------ running a model's calls
 
@@ -140,12 +140,12 @@ class Exports:
 
     # ------------------------------------------------------------------ which tools
 
-    async def _listed(self, **options: Any) -> list[tuple[str, Bound]]:
+    async def _find_awaited(self, **options: Any) -> list[tuple[str, Bound]]:
         """The tools with the names that a provider takes for them."""
         return await run_on_loop(self._workspace.loop, self._find(**options))
 
-    def _blocked(self, **options: Any) -> list[tuple[str, Bound]]:
-        """`_listed`, for code that can't await."""
+    def _find_blocking(self, **options: Any) -> list[tuple[str, Bound]]:
+        """`_find_awaited`, for code that can't await."""
         return run_blocking(self._find(**options), LISTING, _SLOW, self._workspace)
 
     async def _find(
@@ -176,5 +176,5 @@ class Exports:
         agent: str | None = None,
         session: str | Session | None = None,
         names: Iterable[str] | None = None,
-    ) -> Caller:
-        return Caller(self._workspace, agent, session, None if names is None else frozenset(names))
+    ) -> ModelCaller:
+        return ModelCaller(self._workspace, agent, session, None if names is None else frozenset(names))

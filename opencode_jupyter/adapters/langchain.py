@@ -18,8 +18,8 @@ from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.result import Attachment, ToolResult
 from ..core.schema_validation import checker
 from ..core.validation_issues import as_json, list_issues, sentences
-from ._foreign import foreign, plain, rows_of, text_of
-from ._model_calls import Caller
+from ._adapted_tool import adapted_tool, as_metadata, rows_of, text_of
+from ._model_calls import ModelCaller
 from ._openai import parameters
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _tool(source: BaseTool) -> Tool:
             raise InvalidArgumentsError(message, tool=source.name, cause=error, for_person=for_person) from error
         return _result(outcome)
 
-    return foreign(source.name, source.description, form, run, source="langchain", check=check)
+    return adapted_tool(source.name, source.description, form, run, source="langchain", check=check)
 
 
 def _refuse_injected(source: BaseTool) -> None:
@@ -111,7 +111,7 @@ def _result(outcome: Any) -> ToolResult:
         raise ToolError(output or "the tool failed without a message")
     metadata: dict[str, Any] = {}
     if outcome.artifact is not None:
-        metadata["artifact"] = plain(outcome.artifact)
+        metadata["artifact"] = as_metadata(outcome.artifact)
     records = rows_of(outcome.artifact) or _rows_in(output)
     return ToolResult(output=output, metadata=metadata, attachments=attachments, records=records)
 
@@ -174,7 +174,7 @@ class WorkspaceTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
     _id: str = PrivateAttr()
-    _caller: Caller = PrivateAttr()
+    _caller: ModelCaller = PrivateAttr()
 
     def _to_args_and_kwargs(
         self, tool_input: str | dict[str, Any], tool_call_id: str | None
@@ -197,7 +197,7 @@ class WorkspaceTool(BaseTool):
             raise ToolException(error_text(error)) from error
 
 
-def export(name: str, bound: Bound, caller: Caller) -> WorkspaceTool:
+def export(name: str, bound: Bound, caller: ModelCaller) -> WorkspaceTool:
     """The tool `bound` under the name `name`."""
     exported = WorkspaceTool(name=name, description=bound.description, args_schema=parameters(bound))
     exported._id = bound.id

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..core.errors import ToolError
 from ..core.schema_validation import checker
 from ..core.threads import call_soon, run_on_loop
-from ._foreign import foreign
+from ._adapted_tool import adapted_tool
 
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
@@ -55,7 +55,7 @@ def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> To
         return result_of(result)
 
     text = listed.description or listed.title or ""
-    return foreign(listed.name, text, schema, run, source="mcp", check=checker(schema, listed.name), external=True)
+    return adapted_tool(listed.name, text, schema, run, source="mcp", check=checker(schema, listed.name), external=True)
 
 
 def _running() -> asyncio.AbstractEventLoop | None:

@@ -16,8 +16,8 @@ from pydantic_ai.usage import RunUsage
 from ..core.call_outcome import error_text
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
+from ._adapted_tool import adapted_tool, as_metadata, rows_of, text_of
 from ._blocking import run_blocking
-from ._foreign import foreign, plain, rows_of, text_of
 from ._openai import parameters
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..core.context import ToolContext
     from ..core.tool import Bound, Tool
-    from ._model_calls import Caller
+    from ._model_calls import ModelCaller
 
 LISTING = 30.0
 """Seconds a toolset may take to list its tools."""
@@ -101,7 +101,7 @@ def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], co
         return _result(outcome)
 
     schema = {"properties": {}, **form.parameters_json_schema}
-    return foreign(name, form.description or "", schema, run, source="pydantic-ai", check=check)
+    return adapted_tool(name, form.description or "", schema, run, source="pydantic-ai", check=check)
 
 
 async def _validated(listed: ToolsetTool[Any], arguments: dict[str, Any], context: RunContext[Any]) -> None:
@@ -116,7 +116,7 @@ def _result(outcome: Any) -> ToolResult:
     extra: Any = None
     if isinstance(outcome, ToolReturn):
         if outcome.metadata is not None:
-            metadata["artifact"] = plain(outcome.metadata)
+            metadata["artifact"] = as_metadata(outcome.metadata)
         outcome, extra = outcome.return_value, outcome.content
     texts, attachments = _content(outcome)
     extra_texts, files = _content(extra)
@@ -150,7 +150,7 @@ def _file(value: Any) -> Attachment | None:
 # ---------------------------------------------------------------------- our tools as pydantic-ai's
 
 
-def export(name: str, bound: Bound, caller: Caller) -> PydanticTool[Any]:
+def export(name: str, bound: Bound, caller: ModelCaller) -> PydanticTool[Any]:
     """The tool `bound` under the name `name`."""
 
     async def call(_run: RunContext[Any], /, **arguments: Any) -> Any:
@@ -165,7 +165,7 @@ def export(name: str, bound: Bound, caller: Caller) -> PydanticTool[Any]:
 def _returned(result: ToolResult) -> ToolReturn[Any]:
     files = [file for attachment in result.attachments if (file := _content_of(attachment)) is not None]
     text = [result.output] if result.output or not files else []
-    return ToolReturn(return_value=[*text, *files] if files else result.output, metadata=plain(result.metadata))
+    return ToolReturn(return_value=[*text, *files] if files else result.output, metadata=as_metadata(result.metadata))
 
 
 def _content_of(attachment: Attachment) -> Any:

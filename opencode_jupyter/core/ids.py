@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 
@@ -16,6 +17,7 @@ PREFIXES = {
     "user": "usr",
     "pty": "pty",
 }
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MAP = bytes(_ALPHABET[i % 62].encode()[0] for i in range(256))
 _LENGTH = 14
@@ -79,3 +81,8 @@ def ascending(kind: str, given: str | None = None) -> str:
 def timestamp(identifier: str) -> int:
     """Milliseconds modulo 2**36 held by an ascending id; compare only with a value made the same way."""
     return int(identifier.split("_", 1)[1][:12], 16) // 4096
+
+
+def clean_tool_id(name: str) -> str:
+    """A name in the characters that every provider takes in a tool's id."""
+    return _NOT_IN_IDS.sub("_", name)

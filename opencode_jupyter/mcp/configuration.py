@@ -119,22 +119,22 @@ class ServerConfiguration:
         self._workspace = workspace
         self._added: dict[str, ServerSpec] = {}
         self._off: set[str] = set()
-        self._read: _Read | None = None
+        self._read: _ServersRead | None = None
 
     def specs(self) -> dict[str, ServerSpec]:
         """The servers that are configured or were added, by name."""
-        workspace, known, now = self._workspace, self._read, time.monotonic()
-        same = known is not None and known.config is workspace.config and known.directory == workspace.directory
-        if known is None or not same or now >= known.until:
-            if known is not None and same and known.files.matches():
-                known = self._read = known._replace(until=now + FRESH)
+        workspace, read, now = self._workspace, self._read, time.monotonic()
+        same = read is not None and read.config is workspace.config and read.directory == workspace.directory
+        if read is None or not same or now >= read.until:
+            if read is not None and same and read.files.matches():
+                read = self._read = read._replace(until=now + FRESH)
             else:
                 files = Fingerprint(files_of_others(workspace.directory, workspace.worktree))
                 specs = configured(workspace.config, workspace.directory, workspace.worktree)
                 if specs and (reason := missing_sdk()):
                     specs = {name: spec._replace(problem=spec.problem or reason) for name, spec in specs.items()}
-                known = self._read = _Read(workspace.config, workspace.directory, files, specs, now + FRESH)
-        return {**known.specs, **self._added} if self._added else known.specs
+                read = self._read = _ServersRead(workspace.config, workspace.directory, files, specs, now + FRESH)
+        return {**read.specs, **self._added} if self._added else read.specs
 
     def spec(self, name: str) -> ServerSpec:
         """A server.
@@ -189,7 +189,7 @@ class ServerConfiguration:
         self._off.add(spec.name)
 
 
-class _Read(NamedTuple):
+class _ServersRead(NamedTuple):
     """The servers of the files as they were read last."""
 
     config: Config
@@ -223,7 +223,7 @@ def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> Ser
         variables = _texts(entry.get("environment") or entry.get("env"))
         if variables is None:
             return invalid(f"mcp.{name}.environment must be an object of texts")
-        argv = tuple(str(word) for word in (*program, *arguments))
+        argv = tuple(str(argument) for argument in (*program, *arguments))
         return ServerSpec(name, argv, variables, cwd=str(entry.get("cwd") or ""), **common)
     if kind in ("remote", "http", "streamable-http", "sse"):
         headers = _texts(entry.get("headers"))
@@ -246,10 +246,11 @@ def configured(config: Config, directory: Path, worktree: Path) -> dict[str, Ser
     entries = config.get("mcp")
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
         source, own = _origin(config, str(name), base, top)
-        known = specs.get(str(name))
-        if known is not None and isinstance(entry, Mapping) and not _START & set(entry):
+        defined = specs.get(str(name))
+        if defined is not None and isinstance(entry, Mapping) and not _START & set(entry):
             # a switch for a server that another file defines
-            specs[str(name)] = spec_of(str(name), {**_entry_of(known), **entry}, source=known.source, own=known.own)
+            merged = {**_entry_of(defined), **entry}
+            specs[str(name)] = spec_of(str(name), merged, source=defined.source, own=defined.own)
         else:
             specs[str(name)] = spec_of(str(name), entry, source=source, own=own)
     return specs

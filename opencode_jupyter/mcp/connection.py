@@ -403,14 +403,14 @@ class ServerCall:
 
     async def _on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         self._restart_clock()
-        shown: dict[str, Any] = {"value": _number(progress)}
+        state: dict[str, Any] = {"value": _number(progress)}
         if total is not None:
-            shown["total"] = _number(total)
+            state["total"] = _number(total)
         if message:
-            shown["message"] = message
-        share = f"{shown['value']} of {shown['total']}" if "total" in shown else str(shown["value"])
+            state["message"] = message
+        share = f"{state['value']} of {state['total']}" if "total" in state else str(state["value"])
         self._progress = f"; it had come to {share}" + (f" ({message})" if message else "")
-        self.ctx.metadata(metadata={"progress": shown})
+        self.ctx.metadata(metadata={"progress": state})
 
     async def run(self, connection: ServerConnection, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Call a tool.

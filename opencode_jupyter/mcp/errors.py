@@ -174,12 +174,12 @@ def _shorten(text: str, hide: Sequence[str]) -> str:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """An error, the errors of its group and their causes, each once."""
-    queue, seen = [error], set[int]()
+    queue, visited = [error], set[int]()
     while queue:
         cause = queue.pop(0)
-        if id(cause) in seen:
+        if id(cause) in visited:
             continue
-        seen.add(id(cause))
+        visited.add(id(cause))
         yield cause
         if isinstance(cause, BaseExceptionGroup):
             queue.extend(cause.exceptions)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ..core.ids import clean_tool_id
 from ..core.result import ToolResult
-from ..core.tool_source import Rank, Unavailable
 from ..core.threads import LoopThread
+from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
 from .configuration import CALL, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, describe_error, missing_sdk
 from .pool import ConnectionPool
 from .status import Status
-from .tools import prefix, sanitise
+from .tools import prefix
 
 if TYPE_CHECKING:
-    from mcp import Client
-
     from ..core.call import Call
     from ..core.context import ToolContext
     from ..core.host import ToolHost
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
 
 END = 2.7
 """Seconds that ending all servers may take."""
-T = TypeVar("T")
 
 
 class McpServers:
-    """Servers by name, and a source of tools (`core.sources.ToolSource`); made by ``workspace.service(McpServers)``.
+    """Servers by name, and a `core.tool_source.ToolSource`; made by ``workspace.service(McpServers)``.
 
     Nothing is started before one of its tools, or all tools, are needed. The servers live on a loop of their own, so
     every method may be called from any thread, and the async ones awaited on any loop.
@@ -170,8 +168,8 @@ class McpServers:
         specs = self.specs().values()
         if tool_id is None:
             return [spec for spec in specs if self._pool.needs_start(spec, called=False)]
-        known = self._workspace.registry.get(tool_id)
-        if known is not None and not known.external:
+        tool = self._workspace.registry.get(tool_id)
+        if tool is not None and not tool.external:
             return []
         return [spec for spec in specs if _may_have(spec.name, tool_id) and self._pool.needs_start(spec, called=True)]
 
@@ -212,14 +210,8 @@ class McpServers:
 
     async def prompts(self, server: str | None = None) -> dict[str, Prompt]:
         """The prompts of one server, or of all, under ``server:name``."""
-
-        async def list_prompts() -> list[Prompt]:
-            from .results import prompts
-
-            return await self._list(prompts, server)
-
-        prompts = await self._thread.run(list_prompts())
-        return {f"{sanitise(prompt.server)}:{sanitise(prompt.name)}": prompt for prompt in prompts}
+        prompts = await self._thread.run(self._list("list_prompts", server))
+        return {f"{clean_tool_id(prompt.server)}:{clean_tool_id(prompt.name)}": prompt for prompt in prompts}
 
     async def prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> list[dict[str, str]]:
         """A prompt's messages, as dicts of ``role`` and ``text``.
@@ -227,20 +219,12 @@ class McpServers:
         Raises:
             McpError: there is no such server or prompt, or it needs other arguments.
         """
-        from .results import prompt
-
-        return await self._thread.run(self._request(server, lambda c: prompt(c, name, dict(arguments or {}))))
+        return await self._thread.run(self._request("get_prompt", server, name, dict(arguments or {})))
 
     async def resources(self, server: str | None = None) -> dict[str, Resource]:
         """The resources of one server, or of all, under ``server:name``."""
-
-        async def list_resources() -> list[Resource]:
-            from .results import resources
-
-            return await self._list(resources, server)
-
-        resources = await self._thread.run(list_resources())
-        return {f"{sanitise(resource.server)}:{sanitise(resource.name)}": resource for resource in resources}
+        resources = await self._thread.run(self._list("list_resources", server))
+        return {f"{clean_tool_id(resource.server)}:{clean_tool_id(resource.name)}": resource for resource in resources}
 
     async def read_resource(self, server: str, uri: str) -> ToolResult:
         """A resource: its text as the output, anything else as attachments.
@@ -248,17 +232,18 @@ class McpServers:
         Raises:
             McpError: there is no such server or resource.
         """
-        from .results import read
+        return await self._thread.run(self._request("read_resource", server, uri))
 
-        return await self._thread.run(self._request(server, lambda c: read(c, uri)))
+    async def _request(self, request: str, server: str, *arguments: Any) -> Any:
+        """Run a function of `results` for a server."""
+        from . import results
 
-    async def _request(self, server: str, request: Callable[[Client], Awaitable[T]]) -> T:
         connection = await self._pool.ready(server)
         client = await connection.client()
         limit = self._limit(connection.spec)
         try:
             async with asyncio.timeout(limit):
-                return await request(client)
+                return await getattr(results, request)(client, *arguments)
         except McpError:
             raise
         except TimeoutError as error:
@@ -266,8 +251,10 @@ class McpServers:
         except Exception as error:
             raise McpError(server, f"the MCP server {server}: {describe_error(error)}") from error
 
-    async def _list(self, request: Callable[[str, Client], Awaitable[list[T]]], server: str | None) -> list[T]:
-        """What each server, or one, lists; the log of one that fails says why."""
+    async def _list(self, request: str, server: str | None) -> list[Any]:
+        """What each server, or one, lists by a function of `results`; the log of one that fails says why."""
+        from . import results
+
         names = [
             name
             for name, spec in self.specs().items()
@@ -275,16 +262,17 @@ class McpServers:
         ]
         await self._pool.bring_up(names)
 
-        async def request_list(connection: ServerConnection) -> list[T]:
+        async def list_of(connection: ServerConnection) -> list[Any]:
             try:
                 async with asyncio.timeout(connection.limit):
-                    return await request(connection.spec.name, await connection.client())
+                    items = getattr(results, request)(connection.spec.name, await connection.client())
+                    return list(await items)
             except Exception as error:
                 connection.log.add(f"could not list its tools: {describe_error(error)}", "client")
                 return []
 
         connections = [c for c in map(self._pool.connections.get, names) if c is not None and c.state == "connected"]
-        return [item for items in await asyncio.gather(*map(request_list, connections)) for item in items]
+        return [item for items in await asyncio.gather(*map(list_of, connections)) for item in items]
 
     def _limit(self, spec: ServerSpec) -> float:
         """Seconds a call may take without progress (docs/opencode/core.md 19.5)."""

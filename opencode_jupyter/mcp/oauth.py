@@ -138,7 +138,7 @@ class Auth(httpx2.Auth):
         """The SDK's flow with a renewal before a login; `problem` keeps the error."""
         try:
             flow = self._provider.async_auth_flow(request)
-            answered = False
+            got_response = False
             try:
                 outgoing = await anext(flow)
                 while True:
@@ -146,10 +146,10 @@ class Auth(httpx2.Auth):
                     again = False
                     if outgoing is request:
                         self._step_up = response.status_code == 403
-                        again = not answered and response.status_code == 401 and self._context.can_refresh_token()
+                        again = not got_response and response.status_code == 401 and self._context.can_refresh_token()
                         if again:  # a server need not say how long a token lives, and may end it early
                             self._context.token_expiry_time = _PAST
-                        answered = True
+                        got_response = True
                     elif b"grant_type=refresh_token" in outgoing.content and response.status_code != 200:
                         again = await self._take_renewed_elsewhere(response.status_code)
                     if again:
@@ -371,5 +371,5 @@ class _Quiet(logging.Filter):
 
 
 for _name in ("mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http"):
-    if not any(type(found).__name__ == _Quiet.__name__ for found in logging.getLogger(_name).filters):
+    if not any(type(existing).__name__ == _Quiet.__name__ for existing in logging.getLogger(_name).filters):
         logging.getLogger(_name).addFilter(_Quiet())

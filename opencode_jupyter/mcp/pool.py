@@ -8,10 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..core.ids import clean_tool_id
 from .configuration import UNTRUSTED, ServerConfiguration, ServerSpec
 from .errors import McpError
 from .status import Status
-from .tools import CallTool, make_tools, prefix, sanitise
+from .tools import CallTool, make_tools, prefix
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -159,13 +160,13 @@ class ConnectionPool:
         with self._lock:
             registry = self._workspace.registry
             custom = set(registry.custom_names())
-            taken = [id for id in registry.names() if id not in custom]
+            reserved = [id for id in registry.names() if id not in custom]
             listings = [
                 (name, connection.tools)
                 for name in self._configuration.specs()
                 if (connection := self.connections.get(name)) is not None and connection.tools
             ]
-            self.tools = make_tools(listings, taken, self._call)
+            self.tools = make_tools(listings, reserved, self._call)
         registry.changed()
 
     def _revoke_grants(self, connection: ServerConnection) -> None:
@@ -178,6 +179,6 @@ class ConnectionPool:
             self._fingerprints[name, tool] = fingerprint
             if old is None or old == fingerprint:
                 continue
-            permissions = self._workspace.permissions
-            for rule in [r for r in permissions.approved if r.permission.startswith(prefix(name) + sanitise(tool))]:
+            tool_id, permissions = prefix(name) + clean_tool_id(tool), self._workspace.permissions
+            for rule in [rule for rule in permissions.approved if rule.permission.startswith(tool_id)]:
                 permissions.revoke(rule)

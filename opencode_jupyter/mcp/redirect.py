@@ -160,8 +160,8 @@ class Redirect:
             writer.close()
 
     def _reply(self, request: str) -> bytes:
-        method, _, rest = request.partition(" ")
-        path, _, query = rest.rpartition(" ")[0].partition("?")
+        method, _, target = request.partition(" ")
+        path, _, query = target.rpartition(" ")[0].partition("?")
         if method != "GET":
             return _page("405 Method Not Allowed", "This page is for a browser that comes back from a login.")
         if path != urlsplit(self.uri).path:

@@ -92,35 +92,35 @@ class Resource:
     mime: str = ""
 
 
-async def prompts(server: str, client: Client) -> list[Prompt]:
+async def list_prompts(server: str, client: Client) -> list[Prompt]:
     """A server's prompts."""
     if client.server_capabilities.prompts is None:
         return []
-    return [_prompt(server, listed) async for page in _pages(client.list_prompts) for listed in page.prompts]
+    return [_prompt(server, prompt) async for page in _pages(client.list_prompts) for prompt in page.prompts]
 
 
-def _prompt(server: str, listed: Any) -> Prompt:
+def _prompt(server: str, prompt: Any) -> Prompt:
     arguments = [
         {"name": argument.name, "description": argument.description or "", "required": bool(argument.required)}
-        for argument in listed.arguments or ()
+        for argument in prompt.arguments or ()
     ]
-    return Prompt(server, listed.name, listed.description or "", arguments)
+    return Prompt(server, prompt.name, prompt.description or "", arguments)
 
 
-async def prompt(client: Client, name: str, arguments: dict[str, str]) -> list[dict[str, str]]:
+async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> list[dict[str, str]]:
     """A prompt's messages."""
     result = await client.get_prompt(name, arguments)
     return [{"role": message.role, "text": _text(message.content)} for message in result.messages]
 
 
-async def resources(server: str, client: Client) -> list[Resource]:
+async def list_resources(server: str, client: Client) -> list[Resource]:
     """A server's resources."""
     if client.server_capabilities.resources is None:
         return []
     return [
-        Resource(server, str(listed.uri), listed.name, listed.description or "", listed.mime_type or "")
+        Resource(server, str(resource.uri), resource.name, resource.description or "", resource.mime_type or "")
         async for page in _pages(client.list_resources)
-        for listed in page.resources
+        for resource in page.resources
     ]
 
 
@@ -135,7 +135,7 @@ async def _pages(list_page: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]
             return
 
 
-async def read(client: Client, uri: str) -> ToolResult:
+async def read_resource(client: Client, uri: str) -> ToolResult:
     """A resource."""
     result = await client.read_resource(uri)
     items = [EmbeddedResource(type="resource", resource=content) for content in result.contents]

@@ -212,7 +212,7 @@ class FormField:
         if schema.get("description"):
             text += f": {schema['description']}"
         hints = [] if self.required else ["optional"]
-        hints += [f"{schema[key]} {word}" for key, word in _LIMITS if key in schema]
+        hints += [f"{schema[key]} {meaning}" for key, meaning in _LIMITS if key in schema]
         if "default" in schema:
             hints.append(f"usually {schema['default']}")
         if hints:

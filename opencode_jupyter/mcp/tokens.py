@@ -113,12 +113,12 @@ class TokenStore:
             ToolError: the file can't be written.
         """
         with self._changing() as data:
-            gone = data.pop(name, {})
-        for url, entry in gone.items():
+            removed = data.pop(name, {})
+        for url, entry in removed.items():
             if isinstance(entry, dict) and entry.get("keyring") is True and self.keyring is not None:
                 with contextlib.suppress(Exception):  # not there any more, or locked: it is of no use without the file
                     self.keyring.delete_password(SERVICE, _user(name, url))
-        return bool(gone)
+        return bool(removed)
 
     def __repr__(self) -> str:
         return f"<TokenStore {self.path}>"
@@ -183,12 +183,12 @@ def system_keyring() -> Keyring | None:
         from keyring.backends.chainer import ChainerBackend
 
         backend = keyring.get_keyring()
-        chosen = next(iter(backend.backends), None) if isinstance(backend, ChainerBackend) else backend
-        is_fit = chosen is not None and float(chosen.priority) >= RECOMMENDED
+        best = next(iter(backend.backends), None) if isinstance(backend, ChainerBackend) else backend
+        is_fit = best is not None and float(best.priority) >= RECOMMENDED
     except Exception:  # a broken backend must not stand in the way of a login
         return None
     # Of a chain its best backend alone: what that refuses must not go to one that writes plain files.
-    return chosen if is_fit else None
+    return best if is_fit else None
 
 
 def canonical(url: str) -> str:

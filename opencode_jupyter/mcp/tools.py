@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..core.ids import clean_tool_id
 from ..core.tool import Definition, Tool, checked_elsewhere
 
 if TYPE_CHECKING:
@@ -14,34 +14,28 @@ if TYPE_CHECKING:
     from ..core.context import ToolContext
     from ..core.result import ToolResult
 
-_INVALID = re.compile(r"[^A-Za-z0-9_-]")
 CallTool = Callable[[str, str, dict[str, Any], "ToolContext"], Awaitable["ToolResult"]]
 """Calls a tool: server, the tool's own name, arguments, context."""
 
 
-def sanitise(name: str) -> str:
-    """A name in the characters that providers take."""
-    return _INVALID.sub("_", name)
-
-
 def prefix(server: str) -> str:
     """What the ids of a server's tools begin with."""
-    return f"{sanitise(server)}_"
+    return f"{clean_tool_id(server)}_"
 
 
-def make_tools(listings: Iterable[tuple[str, list[ListedTool]]], taken: Iterable[str], call: CallTool) -> list[Tool]:
+def make_tools(listings: Iterable[tuple[str, list[ListedTool]]], reserved: Iterable[str], call: CallTool) -> list[Tool]:
     """The tools of all servers. No two have one id, and none has that of a built-in tool: the later gets a number.
 
     Args:
         listings: servers with what each listed, each name once.
-        taken: ids that a server's tool may not have.
+        reserved: ids that a server's tool may not have.
         call: calls a tool.
     """
-    used = set(taken)
+    used = set(reserved)
     tools: list[Tool] = []
     for server, listed in listings:
         for tool in listed:
-            base = prefix(server) + sanitise(tool.name)
+            base = prefix(server) + clean_tool_id(tool.name)
             id, number = base, 1
             while id in used:
                 number += 1

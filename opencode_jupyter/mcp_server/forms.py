@@ -37,7 +37,7 @@ def permission_form(request: PermissionRequest, tool: str) -> types.ElicitReques
         text = request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:
             lines += _shorten(text)
-        elif isinstance(text, list) and text and all(isinstance(word, str) for word in text):
+        elif isinstance(text, list) and text and all(isinstance(argument, str) for argument in text):
             lines += _shorten(" ".join(text))
     if request.rule is not None:
         origin = f" from {request.rule.origin}" if request.rule.origin else ""
@@ -132,21 +132,21 @@ def read_answers(result: types.ElicitResult, request: QuestionRequest) -> Answer
 def _answer(i: int, question: Question, content: dict[str, Any]) -> list[str]:
     labels = [option.label for option in question.options]
     if question.multiple:
-        chosen = [label for n, label in enumerate(labels, 1) if content.get(f"q{i}_{n}") is True]
+        answers = [label for n, label in enumerate(labels, 1) if content.get(f"q{i}_{n}") is True]
     else:
-        picked = content.get(f"q{i}")
-        chosen = [picked] if isinstance(picked, str) and picked in labels else []
+        label = content.get(f"q{i}")
+        answers = [label] if isinstance(label, str) and label in labels else []
     custom = content.get(f"q{i}_{CUSTOM}")
     if question.custom and isinstance(custom, str) and custom.strip():
-        chosen = [*chosen, custom.strip()] if question.multiple else [custom.strip()]
-    return chosen
+        answers = [*answers, custom.strip()] if question.multiple else [custom.strip()]
+    return answers
 
 
 def _shorten(text: str) -> list[str]:
     lines = text.splitlines()
-    shown = [
+    lines_shown = [
         visible(line[:SHOWN_WIDTH])
         + (f" … {len(line) - SHOWN_WIDTH} more characters" if len(line) > SHOWN_WIDTH else "")
         for line in lines[:SHOWN_LINES]
     ]
-    return [*shown, f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else shown
+    return [*lines_shown, f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else lines_shown

@@ -15,12 +15,12 @@ from pydantic.fields import FieldInfo
 from ..core.errors import InvalidArgumentsError
 from ..core.function_tool import execute_of
 from ..core.hooks import HOOKS
+from ..core.ids import clean_tool_id
 from ..core.option_checks import check_dotted_name
 from ..core.tool import Definition, Tool, tool
 from .plugin_input import PluginError, describe_error
 from .plugin_specs import PluginSpec
 from .python_modules import run_module
-from .tool_files import clean
 
 Fn = Callable[..., Any]
 
@@ -150,7 +150,7 @@ def import_plugin(spec: PluginSpec) -> tuple[list[Fn], str]:
             imported = importlib.import_module(spec.target)
         else:
             assert spec.code is not None
-            imported = run_module(spec.code, clean(spec.code.main.stem), trusted_only=spec.subject is not None)
+            imported = run_module(spec.code, clean_tool_id(spec.code.main.stem), trusted_only=spec.subject is not None)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         raise PluginError(f"importing it failed: {describe_error(error)}") from error
     if not isinstance(imported, types.ModuleType):
@@ -167,9 +167,9 @@ def import_plugin(spec: PluginSpec) -> tuple[list[Fn], str]:
 
 
 def _functions(module: types.ModuleType) -> Iterator[Fn]:
-    listed = getattr(module, "__all__", None)
-    if listed is not None:
-        for name in listed:
+    names = getattr(module, "__all__", None)
+    if names is not None:
+        for name in names:
             value = getattr(module, str(name), None)
             if callable(value) and hasattr(value, "__name__"):
                 yield value

@@ -188,11 +188,11 @@ class PluginScan:
         keys = {key, *(plugin.spec.key for plugin in self._installed if canonical(plugin.package) == key)}
         remaining = []
         for candidate in candidates:
-            named = name == "*" or candidate.spec.key in keys
-            if named and (by_user or not candidate.own):
+            is_named = name == "*" or candidate.spec.key in keys
+            if is_named and (by_user or not candidate.own):
                 self.off.append((candidate.spec.name, source))
                 continue
-            if named:
+            if is_named:
                 self.problems.append(_no_effect(name, source, candidate.spec.name))
             remaining.append(candidate)
         return remaining
@@ -203,9 +203,9 @@ class PluginScan:
         package = text.removeprefix("npm:")
         name = (package[:1] + package[1:].partition("@")[0]).strip()  # without its version
         key = canonical(name)
-        named = [plugin.spec for plugin in self._installed if key in (plugin.spec.key, canonical(plugin.package))]
-        if named:
-            return [replace(spec, source=f"{spec.source}, named in {source}") for spec in named]
+        specs = [plugin.spec for plugin in self._installed if key in (plugin.spec.key, canonical(plugin.package))]
+        if specs:
+            return [replace(spec, source=f"{spec.source}, named in {source}") for spec in specs]
         return [self._module(name, f'plugin "{text}" in {source}', own)]
 
     def _module(self, name: str, source: str, own: bool) -> PluginSpec:

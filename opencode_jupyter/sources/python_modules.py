@@ -92,13 +92,13 @@ class _PackageFinder:
     ) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith(PREFIX):
             return None
-        head, _, rest = fullname.partition(".")
+        head, _, submodule = fullname.partition(".")
         package = self.packages.get(head)
-        if package is None or not rest:
+        if package is None or not submodule:
             return None
-        if rest == package.main:
+        if submodule == package.main:
             return self._spec(fullname, package, package.code.main, None)
-        base = package.folder.joinpath(*rest.split("."))
+        base = package.folder.joinpath(*submodule.split("."))
         for file, subfolder in ((base / "__init__.py", base), (base.with_name(base.name + PYTHON), None)):
             if file in package.code.files or (not package.trusted_only and file.is_file()):
                 return self._spec(fullname, package, file, subfolder)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..core.config.files import display, upwards
 from ..core.fingerprint import Fingerprint
+from ..core.ids import clean_tool_id
 from ..core.tool import Tool
 from ..core.trust import Subject
 
@@ -32,15 +32,9 @@ KIND = "tool file"
 MAX_SHOWN = 200_000
 """Characters of a file's text in a request for trust."""
 _DECLARATIONS = (".d.ts", ".d.mts")
-_INVALID = re.compile(r"[^A-Za-z0-9_-]")
 
 State = Literal["new", "untrusted", "missing", "loaded", "failed"]
 """``missing``: the program that would run it is not on this machine."""
-
-
-def clean(name: str) -> str:
-    """A name in characters that providers accept in an id."""
-    return _INVALID.sub("_", name)
 
 
 class ToolFileProblem(NamedTuple):
@@ -52,8 +46,8 @@ class ToolFileProblem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        where = f"{self.path}:{self.line}" if self.line else str(self.path)
-        return f"{where}: {self.message}"
+        position = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{position}: {self.message}"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -92,7 +86,7 @@ class ToolFile:
 
     @property
     def ids(self) -> list[str]:
-        """The ids it exports, or seems to export; a pattern where its text does not show any."""
+        """The ids it exports, or seems to export; a pattern position its text does not show any."""
         if self.state == "loaded":
             return [tool.id for tool in self.tools]
         return self.scanned_ids or ([self.namespace, f"{self.namespace}_*"] if self.namespace else [])
@@ -131,8 +125,8 @@ def config_folders(workspace: ToolHost) -> list[tuple[Path, bool]]:
     first, *others = config.directories
     own = {first, config.home / ".opencode"}
     base = directory if top == Path(top.anchor) else top
-    named = [folder for folder in others if folder not in own and folder not in project]
-    own.update(folder for folder in named if not Path(os.path.realpath(folder)).is_relative_to(base))
+    extra = [folder for folder in others if folder not in own and folder not in project]
+    own.update(folder for folder in extra if not Path(os.path.realpath(folder)).is_relative_to(base))
     ordered = dict.fromkeys([first, *project, config.home / ".opencode", *others])
     return [(folder, folder in own) for folder in ordered]
 
@@ -161,7 +155,7 @@ def find_tool_files(workspace: ToolHost, folder: Path, own: bool, folders: Finge
                 is_helper = suffix == PYTHON and stem.startswith("_")
                 if suffix not in SUFFIXES or entry.name.endswith(_DECLARATIONS) or is_helper or not entry.is_file():
                     continue
-                namespaces[f"{name}/{entry.name}"] = clean(stem)
+                namespaces[f"{name}/{entry.name}"] = clean_tool_id(stem)
     labels: dict[Path, str] = {}
     """Of the folders: a label takes a resolved link, and hundreds of files may share a folder."""
     files = []

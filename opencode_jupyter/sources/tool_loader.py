@@ -29,11 +29,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..core.ids import clean_tool_id
 from ..core.tool import Bound, Tool, tool
 from ..core.tool_source import ToolFileError, ToolFileLoader
 from .python_modules import LoadingTimeoutError, drop_module, run_limited, run_module
 from .source_code import SourceCode, SourceCodeError, read_source_code
-from .tool_files import PYTHON, ToolFile, ToolFileProblem, clean
+from .tool_files import PYTHON, ToolFile, ToolFileProblem
 
 log = logging.getLogger(__name__)
 
@@ -108,9 +109,9 @@ def _set_failed(file: ToolFile, error: ToolFileError) -> None:
     problem = ToolFileProblem(error.path, error.line, str(error))
     file.state = "missing" if isinstance(error, RuntimeMissingError) else "failed"
     file.problems, file.tools = [problem], []
-    where = f"line {error.line}" if error.line and f":{error.line}" not in str(error) else ""
-    where += f" of {error.path.name}" if error.path != file.path else ""
-    file.failure = f"{error} ({where.strip()})" if where else str(error)
+    position = f"line {error.line}" if error.line and f":{error.line}" not in str(error) else ""
+    position += f" of {error.path.name}" if error.path != file.path else ""
+    file.failure = f"{error} ({position.strip()})" if position else str(error)
     log.info("tool file %s", problem)
 
 
@@ -131,7 +132,7 @@ async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | N
 
 async def _load_python(file: ToolFile, code: SourceCode) -> _Exports:
     def work() -> _Exports:
-        module = run_module(code, clean(file.path.stem), trusted_only=not file.own)
+        module = run_module(code, clean_tool_id(file.path.stem), trusted_only=not file.own)
         return _exports_of(module, file, code.files[code.main])
 
     try:
@@ -203,9 +204,9 @@ def _renamed(original: Tool, id: str, label: str) -> Tool:
 def _candidates(module: ModuleType, source: bytes, exports: _Exports) -> dict[str, Any]:
     """The exports by name, in the order they were bound."""
     namespace = vars(module)
-    listed = namespace.get("__all__")
-    if listed is not None:
-        return _listed(namespace, listed, exports)
+    names = namespace.get("__all__")
+    if names is not None:
+        return _listed(namespace, names, exports)
     imported, bound = _bindings(source)
 
     def is_own(name: str, value: Any) -> bool:
@@ -225,13 +226,13 @@ def _candidates(module: ModuleType, source: bytes, exports: _Exports) -> dict[st
     return {name: value for name, value in public.items() if is_export(name, value)}
 
 
-def _listed(namespace: dict[str, Any], listed: Any, exports: _Exports) -> dict[str, Any]:
+def _listed(namespace: dict[str, Any], names: Any, exports: _Exports) -> dict[str, Any]:
     """The exports that ``__all__`` names."""
-    if not isinstance(listed, (list, tuple)):
-        exports.problems.append((None, f"__all__ must be a list of names, not {type(listed).__name__}"))
+    if not isinstance(names, (list, tuple)):
+        exports.problems.append((None, f"__all__ must be a list of names, not {type(names).__name__}"))
         return {}
     exports_by_name: dict[str, Any] = {}
-    for name in map(str, listed):
+    for name in map(str, names):
         value = namespace.get(name)
         if isinstance(value, Tool) or inspect.isfunction(value):
             exports_by_name[name] = value
@@ -271,12 +272,12 @@ def tool_id(namespace: str, stem: str, export: str, *, python: bool, has_default
         has_default: there is an export ``default``, so that no other gets the file's name.
     """
     if export == DEFAULT:
-        return namespace or clean(stem)
+        return namespace or clean_tool_id(stem)
     if not namespace:
-        return clean(export)
+        return clean_tool_id(export)
     if python and not has_default and export == re.sub(r"\W", "_", stem):
         return namespace
-    return f"{namespace}_{clean(export)}"
+    return f"{namespace}_{clean_tool_id(export)}"
 
 
 def scan_ids(namespace: str, stem: str, text: bytes, *, python: bool) -> list[str]:
@@ -296,7 +297,7 @@ def python_exports(source: bytes) -> list[str]:
     makers = set(_MAKERS)
     exports: dict[str, bool] = {}
     """Name to whether it certainly is a tool."""
-    listed: list[str] | None = None
+    all_names: list[str] | None = None
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             makers |= {alias.asname for alias in node.names if alias.asname and alias.name in _MAKERS}
@@ -309,13 +310,13 @@ def python_exports(source: bytes) -> list[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [target.id for target in targets if isinstance(target, ast.Name)]
             if names == ["__all__"]:
-                listed = _texts(node.value)
+                all_names = _texts(node.value)
             elif isinstance(node.value, ast.Call) and _makes(node.value, makers):
                 exports.update(dict.fromkeys(names, True))
             elif DEFAULT in names:
                 exports[DEFAULT] = False
-    if listed is not None:
-        return listed
+    if all_names is not None:
+        return all_names
     has_tools = any(exports.values())
     return [
         name

@@ -6,12 +6,12 @@ the agent's rules, but undoes none that denies. A session's mode holds for the s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgumentsError, ToolError
+from ..ids import clean_tool_id
 from ..repair import INVALID
 from ..suggestions import did_you_mean
 from ..wildcard import match
@@ -178,7 +178,7 @@ def _rules(workspace: ToolHost, mode: PermissionMode) -> list[Rule]:
 
 def _others(workspace: ToolHost) -> list[str]:
     """The permissions of other tools: an MCP server's begin with its name (docs/opencode/core.md 19.4)."""
-    servers = [re.sub(r"[^A-Za-z0-9_-]", "_", name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
+    servers = [clean_tool_id(name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
     return list(dict.fromkeys([*servers, *workspace.registry.custom_names()]))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import load_config
 from opencode_jupyter.core.fingerprint import Fingerprint
+from opencode_jupyter.core.ids import clean_tool_id
 from opencode_jupyter.mcp.configuration import (
     ServerSpec,
     UnsetVariableError,
@@ -20,7 +21,7 @@ from opencode_jupyter.mcp.configuration import (
     spec_of,
     substitute,
 )
-from opencode_jupyter.mcp.tools import prefix, sanitise, schema_of
+from opencode_jupyter.mcp.tools import prefix, schema_of
 
 
 @pytest.fixture
@@ -216,8 +217,8 @@ def test_any_json_is_an_entry_or_a_problem(entry: Any) -> None:
 
 @given(st.text())
 def test_names_have_only_what_providers_take(name: str) -> None:
-    assert len(sanitise(name)) == len(name)
-    assert all(char.isascii() and (char.isalnum() or char in "_-") for char in sanitise(name))
+    assert len(clean_tool_id(name)) == len(name)
+    assert all(char.isascii() and (char.isalnum() or char in "_-") for char in clean_tool_id(name))
     assert prefix(name).endswith("_")
 
 

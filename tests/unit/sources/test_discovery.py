@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter import UnknownToolError
+from opencode_jupyter.core.ids import clean_tool_id
 from opencode_jupyter.sources import python_modules
-from opencode_jupyter.sources.tool_files import clean
 from opencode_jupyter.sources.tool_loader import tool_id
 from tests.support.tool_files import Place, custom, files_of, said, write
 
@@ -91,9 +91,9 @@ async def test_names(place: Place, file: str, text: str, ids: list[str]) -> None
 
 @given(st.text(max_size=20), st.text(min_size=1, max_size=20), st.booleans())
 def test_every_id_is_one_that_providers_take(namespace: str, export: str, has_default: bool) -> None:
-    id = tool_id(clean(namespace), namespace, export, python=True, has_default=has_default)
-    assert id == clean(id)
-    assert len(id) >= len(clean(namespace))
+    id = tool_id(clean_tool_id(namespace), namespace, export, python=True, has_default=has_default)
+    assert id == clean_tool_id(id)
+    assert len(id) >= len(clean_tool_id(namespace))
 
 
 async def test_the_look_of_a_file_says_what_it_gives(place: Place) -> None:

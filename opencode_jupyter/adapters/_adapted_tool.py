@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from ..core.ids import clean_tool_id
 from ..core.result import ToolResult
 from ..core.result_values import is_library_value, render
 from ..core.tool import Definition, Tool
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LARGEST = 100_000
 """Characters of JSON that a library's own data may take in a result's metadata."""
-_OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 Run = Callable[[Any, "ToolContext"], Awaitable[ToolResult]]
 
@@ -29,13 +28,13 @@ def tool_id(name: str) -> str:
     Raises:
         TypeError: there is nothing of a name.
     """
-    id = _OTHER.sub("_", name.strip())
+    id = clean_tool_id(name.strip())
     if not id.strip("_"):
         raise TypeError(f"a tool needs a name, not {name!r}")
     return id
 
 
-def foreign(
+def adapted_tool(
     name: str,
     description: str,
     parameters: Any,
@@ -75,9 +74,9 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    shown = render(value) if is_library_value(value) else None
-    if shown is not None:
-        return shown.text
+    rendered = render(value) if is_library_value(value) else None
+    if rendered is not None:
+        return rendered.text
     return to_json(value, fallback=str, inf_nan_mode="constants").decode()
 
 
@@ -92,7 +91,7 @@ def rows_of(value: Any) -> list[dict[str, Any]] | None:
     return None
 
 
-def plain(value: Any) -> Any:
+def as_metadata(value: Any) -> Any:
     """Data as metadata can keep it (JSON); a short description where it has no such form or is large."""
     try:
         text = to_json(value, inf_nan_mode="null")

@@ -13,7 +13,7 @@ from ..core.result_values import is_library_value
 from ..core.streaming import join, join_async
 from ..core.threads import run_in_thread
 from ..core.tool import as_result
-from ._foreign import foreign, rows_of, text_of
+from ._adapted_tool import adapted_tool, rows_of, text_of
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
@@ -66,7 +66,7 @@ def tool_of(definition: dict[str, Any], call: Callable[..., Any] | None = None) 
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     source = getattr(call, "__module__", "") or ""
-    adapted = foreign(name, str(form.get("description") or ""), schema, run, source=source)
+    adapted = adapted_tool(name, str(form.get("description") or ""), schema, run, source=source)
     if adapted.static is not None:
         adapted.static.check_definition()
     return adapted
