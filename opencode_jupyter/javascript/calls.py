@@ -45,22 +45,22 @@ async def call(
         TypeError: it returned something that is no result.
     """
     refused: dict[int, ToolError] = {}
-    asking: set[asyncio.Task[None]] = set()
+    asks: set[asyncio.Task[None]] = set()
 
-    def on_message(message: dict[str, Any]) -> None:
-        if message["say"] == "metadata":
+    def on_event(message: dict[str, Any]) -> None:
+        if message["event"] == "metadata":
             metadata = message.get("metadata")
             ctx.metadata(message.get("title"), metadata if isinstance(metadata, dict) else None)
         else:
             task = asyncio.ensure_future(_ask(worker, message, ctx, refused))
-            asking.add(task)
-            task.add_done_callback(asking.discard)
+            asks.add(task)
+            task.add_done_callback(asks.discard)
 
-    order = {"do": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
+    request = {"method": "call", "path": str(path), "export": export, "args": arguments, "context": _context(ctx)}
     try:
-        reply = await worker.request(order, on_message)
+        reply = await worker.request(request, on_event)
     finally:
-        for task in tuple(asking):
+        for task in tuple(asks):
             task.cancel()
     if "issues" in reply:
         raise InvalidArgumentsError(
@@ -78,7 +78,7 @@ async def call(
 
 async def _ask(worker: Worker, message: dict[str, Any], ctx: ToolContext, refused: dict[int, ToolError]) -> None:
     """Make a tool's permission request and send it the outcome."""
-    answer: dict[str, Any] = {"do": "answer", "call": message["id"], "ask": message["ask"]}
+    answer: dict[str, Any] = {"method": "answer", "call": message["id"], "ask": message["ask"]}
     try:
         metadata = message["metadata"] if isinstance(message["metadata"], dict) else {}
         patterns, always = ([str(pattern) for pattern in message[name]] for name in ("patterns", "always"))

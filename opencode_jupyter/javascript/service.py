@@ -127,24 +127,24 @@ class JavaScriptTools:
     # ------------------------------------------------------------------ on the background loop: files
 
     async def _load(self, path: Path, namespace: str) -> list[dict[str, Any]]:
-        chosen, why = await asyncio.to_thread(runtime.find)
-        if chosen is None:
+        program, why = await asyncio.to_thread(runtime.find)
+        if program is None:
             raise ToolFileError(f"{path.name} can't be loaded: {why}", path)
-        bun = await asyncio.to_thread(runtime.find_bun) if chosen.kind == "node" else None
+        bun = await asyncio.to_thread(runtime.find_bun) if program.kind == "node" else None
         async with self._loading:
             digest = await asyncio.to_thread(_digest, path)
             try:
-                listed = await self._load_in(chosen, path, namespace, bun is not None)
+                listed = await self._load_in(program, path, namespace, bun is not None)
             except _NeedsBunError as error:
                 if bun is None:
                     raise unloadable(path, error.error) from None
-                chosen = bun
-                listed = await self._load_in(chosen, path, namespace, elsewhere=False)
-            self._workers[chosen.kind].loaded[path] = digest
-        self._files[path] = _LoadedFile(namespace, digest, chosen)
+                program = bun
+                listed = await self._load_in(program, path, namespace, elsewhere=False)
+            self._workers[program.kind].loaded[path] = digest
+        self._files[path] = _LoadedFile(namespace, digest, program)
         return listed
 
-    async def _load_in(self, chosen: Runtime, path: Path, namespace: str, elsewhere: bool) -> list[dict[str, Any]]:
+    async def _load_in(self, program: Runtime, path: Path, namespace: str, elsewhere: bool) -> list[dict[str, Any]]:
         """Load a file in the worker of a runtime.
 
         Raises:
@@ -152,34 +152,34 @@ class JavaScriptTools:
             _NeedsBunError: not in this runtime.
         """
         try:
-            worker = await self._worker(chosen)
+            worker = await self._worker(program)
         except ToolError as error:
             raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
         worker.loaded.pop(path, None)
-        order = {"do": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
+        request = {"method": "load", "path": str(path), "namespace": namespace, "elsewhere": elsewhere}
         try:
             with self._startup_files_kept():
                 async with asyncio.timeout(LOAD):
-                    reply = await worker.request(order)
+                    reply = await worker.request(request)
         except TimeoutError:
             why = f"{path.name} was not loaded within {LOAD:g} s"
             await self._end_if_hung(worker, f"{why} and blocked all JavaScript tools, so their process was ended")
             raise ToolFileError(f"{why}: something at its top level does not end", path) from None
         except WorkerEndedError as error:
             raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
-        trouble = reply.get("error")
-        if trouble is None:
+        load_error = reply.get("error")
+        if load_error is None:
             return list(reply["tools"])
-        worker.spoiled = chosen.kind == "bun"
-        if trouble.get("name") == "BunError":
-            raise _NeedsBunError(trouble)
-        raise unloadable(path, trouble)
+        worker.spoiled = program.kind == "bun"
+        if load_error.get("name") == "BunError":
+            raise _NeedsBunError(load_error)
+        raise unloadable(path, load_error)
 
     async def _forget(self, path: Path) -> None:
         for worker in self._workers.values():
             if worker.loaded.pop(path, None) is not None and worker.alive:
                 with contextlib.suppress(WorkerEndedError):
-                    await worker.request({"do": "forget", "path": str(path)})
+                    await worker.request({"method": "forget", "path": str(path)})
 
     # ------------------------------------------------------------------ calls
 
@@ -230,18 +230,18 @@ class JavaScriptTools:
             self._lock = asyncio.Lock()
         return self._lock
 
-    async def _worker(self, chosen: Runtime) -> Worker:
+    async def _worker(self, program: Runtime) -> Worker:
         """The running worker of a runtime. Call it with the lock held."""
-        worker = self._workers.get(chosen.kind)
+        worker = self._workers.get(program.kind)
         if worker is not None and worker.spoiled and worker.idle:
             await worker.stop("a file failed to load")
         if worker is None or not worker.alive:
             directory = str(self._workspace.directory)
             experimental = self._workspace.config.data.get("experimental") or {}
             sandbox = self._workspace.service(Sandbox).program("tools")
-            worker = Worker(chosen, directory, environment(directory, experimental.get("shell_env_keep")), sandbox)
+            worker = Worker(program, directory, environment(directory, experimental.get("shell_env_keep")), sandbox)
             await worker.start()
-            self._workers[chosen.kind] = worker
+            self._workers[program.kind] = worker
         return worker
 
     def _watch(self, worker: Worker, id: str) -> None:
@@ -254,7 +254,7 @@ class JavaScriptTools:
     async def _end_if_hung(self, worker: Worker, why: str) -> None:
         try:
             async with asyncio.timeout(HUNG):
-                await worker.request({"do": "ping"})
+                await worker.request({"method": "ping"})
         except TimeoutError:
             log.warning("%s", why)
             await worker.stop(why)

@@ -25,9 +25,9 @@ SCRIPT = Path(__file__).parent / "host" / "main.mjs"
 MAX_LINE = 512 << 20
 """Bytes of one message; after more of them the process is taken for broken. A tool may return a quarter of that."""
 _REDIRECT = 'exec "$0" "$@" 4<&0 3>&1 0</dev/null 1>&2'
-"""Orders on descriptor 4, replies on 3. What tools and programs they start print goes to stderr; they read nothing."""
+"""Requests on descriptor 4, replies on 3. What tools and their programs print goes to stderr; they read nothing."""
 
-OnMessage = Callable[[dict[str, Any]], None]
+OnEvent = Callable[[dict[str, Any]], None]
 
 
 class Worker:
@@ -49,21 +49,21 @@ class Worker:
         self._env = env
         self._sandbox = sandbox
         self._program: Stdio | None = None
-        self._waiting: dict[int, tuple[asyncio.Future[dict[str, Any]], OnMessage | None]] = {}
+        self._requests: dict[int, tuple[asyncio.Future[dict[str, Any]], OnEvent | None]] = {}
         self._next = 0
         self._line = bytearray()
-        self._why = ""
+        self._end_reason = ""
         self._stopping: asyncio.Task[None] | None = None
 
     @property
     def alive(self) -> bool:
-        """True if it takes orders."""
-        return self._program is not None and not self._program.exited and not self._why
+        """True if it takes requests."""
+        return self._program is not None and not self._program.exited and not self._end_reason
 
     @property
     def idle(self) -> bool:
         """True if nobody waits for it."""
-        return not self._waiting
+        return not self._requests
 
     @property
     def pid(self) -> int:
@@ -83,14 +83,14 @@ class Worker:
             self._program = await converse(command, cwd=self._directory, env=self._env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ToolError(f"{self.runtime.program} can't be started: {error}") from error
-        self._program.listen(self._feed, self._ended)
+        self._program.listen(self._feed, self._handle_end)
 
-    async def request(self, order: dict[str, Any], on_message: OnMessage | None = None) -> dict[str, Any]:
-        """Send an order and wait for its reply.
+    async def request(self, request: dict[str, Any], on_event: OnEvent | None = None) -> dict[str, Any]:
+        """Send a request and wait for its reply.
 
         Args:
-            order: ``do`` and what belongs to it.
-            on_message: called with the messages about it that come before the reply.
+            request: ``method`` and what belongs to it.
+            on_event: called with the messages about it that come before the reply.
 
         Raises:
             WorkerEndedError: the process ended before it replied.
@@ -98,51 +98,48 @@ class Worker:
         self._next += 1
         number = self._next
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (future, on_message)
+        self._requests[number] = (future, on_event)
         try:
-            self._write({**order, "id": number})
+            self.send({**request, "id": number})
             return await future
         except asyncio.CancelledError:
-            if order["do"] == "call":
+            if request["method"] == "call":
                 with contextlib.suppress(WorkerEndedError):
-                    self.send({"do": "abort", "call": number})
+                    self.send({"method": "abort", "call": number})
             raise
         finally:
-            self._waiting.pop(number, None)
+            self._requests.pop(number, None)
 
-    def send(self, order: dict[str, Any]) -> None:
-        """Send an order that has no reply.
+    async def stop(self, reason: str) -> None:
+        """End the process and what it started; requests in progress fail with `reason`."""
+        self._end_reason = self._end_reason or reason
+        program, self._program = self._program, None
+        self._fail_requests()
+        if program is not None:
+            await program.stop()
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a request; its reply, if there is one, is not waited for.
 
         Raises:
             WorkerEndedError: the process has ended.
         """
-        self._write(order)
-
-    async def stop(self, why: str) -> None:
-        """End the process and what it started; requests in progress fail with `why`."""
-        self._why = self._why or why
-        program, self._program = self._program, None
-        self._fail()
-        if program is not None:
-            await program.stop()
-
-    def _write(self, order: dict[str, Any]) -> None:
-        if self._program is None or self._why:
-            raise WorkerEndedError(self._why or "the process that runs JavaScript tools is not running")
+        if self._program is None or self._end_reason:
+            raise WorkerEndedError(self._end_reason or "the process that runs JavaScript tools is not running")
         try:
-            self._program.write(json.dumps(order, separators=(",", ":")).encode() + b"\n")
+            self._program.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
         except OSError:
-            raise WorkerEndedError(self._describe_end()) from None
+            raise WorkerEndedError(self._describe_exit()) from None
         except BufferError as error:
             raise WorkerEndedError(f"the process that runs JavaScript tools hangs: {error}") from None
 
     def _feed(self, data: bytes) -> None:
-        *lines, rest = data.split(b"\n")
+        *lines, unfinished = data.split(b"\n")
         for line in lines:
             self._line += line
             message, self._line = self._line, bytearray()
             self._handle_line(message)
-        self._line += rest
+        self._line += unfinished
         if len(self._line) > MAX_LINE and not self._stopping:
             self._line.clear()
             self._stopping = asyncio.ensure_future(self.stop(f"a JavaScript tool sent more than {MAX_LINE >> 20} MiB"))
@@ -154,34 +151,34 @@ class Worker:
         except (ValueError, KeyError, TypeError, RecursionError):
             log.warning("a JavaScript worker sent %d bytes that are not a message", len(line))
             return
-        future, on_message = self._waiting.get(number, (None, None))
+        future, on_event = self._requests.get(number, (None, None))
         if future is None or future.done():
             return  # nobody waits for it any more
-        if "say" in message:
-            if on_message is not None:
-                on_message(message)
+        if "event" in message:
+            if on_event is not None:
+                on_event(message)
         else:
             future.set_result(message)
 
-    def _ended(self) -> None:
+    def _handle_end(self) -> None:
         """Nothing more will come."""
         program = self._program
         if program is None:
             return
-        self._why = self._why or self._describe_end()
+        self._end_reason = self._end_reason or self._describe_exit()
         self._program = None
-        self._fail()
+        self._fail_requests()
         program.close()
 
-    def _describe_end(self) -> str:
+    def _describe_exit(self) -> str:
         last_lines = self._program.errors.splitlines()[-3:] if self._program is not None else []
         last = "; it last printed: " + " | ".join(last_lines) if last_lines else ""
         return f"the process that runs JavaScript tools ended while this call was running{last}. It is started again."
 
-    def _fail(self) -> None:
-        for future, _ in self._waiting.values():
+    def _fail_requests(self) -> None:
+        for future, _ in self._requests.values():
             if not future.done():
-                future.set_exception(WorkerEndedError(self._why))
+                future.set_exception(WorkerEndedError(self._end_reason))
 
 
 def environment(directory: str, keep: Any) -> dict[str, str]:

@@ -1,16 +1,15 @@
-// Running calls: arguments checked, the context a tool is given, what it gave back.
+// Running calls: the check of arguments, the tool's context, its result.
 import { find } from './files.mjs';
 import { current } from './guard.mjs';
 import { parse } from './schema.mjs';
-import { send } from './wire.mjs';
+import { send } from './protocol.mjs';
 
 const MAX_OUTPUT = 128 * 2 ** 20; // characters
 const UPDATE = 50; // milliseconds between two updates of a running call; Python shows no more
 const running = new Map();
 
 /** Run a tool. */
-export async function call(order) {
-  const { id, path, export: name, args, context } = order;
+export async function call({ id, path, export: name, args, context }) {
   const tool = find(path, name);
   if (!tool) throw new Error(`${path} has no such tool any more`);
   const controller = new AbortController();
@@ -32,7 +31,7 @@ export async function call(order) {
   }
 }
 
-/** Tell a call that nobody waits for it any more. */
+/** Abort a call that nobody waits for any more. */
 export function abort({ call: id }) {
   const entry = running.get(id);
   if (!entry) return;
@@ -41,16 +40,16 @@ export function abort({ call: id }) {
   for (const { reject } of entry.asks.values()) reject(reason);
 }
 
-/** What a person or a rule said to an ask. */
+/** Settle a permission request with a person's or a rule's decision. */
 export function answer({ call: id, ask, error }) {
-  const waiting = running.get(id)?.asks.get(ask);
-  if (!waiting) return;
+  const request = running.get(id)?.asks.get(ask);
+  if (!request) return;
   running.get(id).asks.delete(ask);
-  if (!error) waiting.resolve();
-  else waiting.reject(Object.assign(new Error(error.message), { name: error.name, feedback: error.feedback, ojAsk: ask }));
+  if (!error) request.resolve();
+  else request.reject(Object.assign(new Error(error.message), { name: error.name, feedback: error.feedback, ojAsk: ask }));
 }
 
-let asked = 0;
+let lastAsk = 0;
 
 /** What a tool shows while it runs: at most one message each `UPDATE`, the last one always. */
 function updatesOf(id, fail) {
@@ -60,7 +59,7 @@ function updatesOf(id, fail) {
     clearTimeout(timer);
     timer = undefined;
     if (!latest) return;
-    const message = { id, say: 'metadata', title: latest.title, metadata: latest.metadata };
+    const message = { id, event: 'metadata', title: latest.title, metadata: latest.metadata };
     latest = undefined;
     sent = performance.now();
     try {
@@ -78,9 +77,9 @@ function updatesOf(id, fail) {
   return { flush, put };
 }
 
-function contextOf(id, given, { controller, asks, updates }) {
+function contextOf(id, fields, { controller, asks, updates }) {
   return {
-    ...given,
+    ...fields,
     abort: controller.signal,
     metadata(input) {
       updates.put({ title: input?.title, metadata: input?.metadata });
@@ -93,9 +92,9 @@ function contextOf(id, given, { controller, asks, updates }) {
         }
         if (controller.signal.aborted) throw controller.signal.reason;
         updates.flush();
-        const ask = (asked += 1);
+        const ask = (lastAsk += 1);
         asks.set(ask, { resolve, reject });
-        send({ id, say: 'ask', ask, permission, patterns, always: always ?? [], metadata: metadata ?? {} });
+        send({ id, event: 'ask', ask, permission, patterns, always: always ?? [], metadata: metadata ?? {} });
       });
     }
   };

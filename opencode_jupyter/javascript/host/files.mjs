@@ -1,9 +1,9 @@
-// Tool files: what they export, and where their trouble is.
+// Tool files: what they export, and where their errors are.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { marked, read, refresh, renew, trackLoaded } from './generation.mjs';
+import { forgetLoaded, trackLoaded, unchangedFiles, urlOf, forgetIfChanged } from './reload.mjs';
 import { prepareFor, schemaOf, shapeOf } from './schema.mjs';
 
 const bun = Boolean(process.versions.bun);
@@ -18,9 +18,9 @@ export async function load({ path, namespace, elsewhere }) {
     await prepare();
     setRefuseBun(elsewhere);
   }
-  refresh();
+  forgetIfChanged();
   try {
-    const exports = exportsOf(await import(marked(pathToFileURL(path).href)));
+    const exports = exportsOf(await import(urlOf(pathToFileURL(path).href)));
     const tools = new Map();
     const listed = [];
     for (const [name, definition] of exports) {
@@ -42,7 +42,7 @@ export async function load({ path, namespace, elsewhere }) {
     return { tools: listed };
   } catch (error) {
     if (!bun && error instanceof SyntaxError) error.at ??= syntaxPlaceOf(error);
-    renew(); // a module that failed stays failed under its URL
+    forgetLoaded(); // a module that failed stays failed under its URL
     files.delete(path);
     throw error;
   }
@@ -51,7 +51,7 @@ export async function load({ path, namespace, elsewhere }) {
 /** Keep nothing of a file. */
 export function forget({ path }) {
   files.delete(path);
-  renew();
+  forgetLoaded();
   return {};
 }
 
@@ -61,16 +61,16 @@ export function find(path, name) {
 }
 
 function exportsOf(module) {
-  const found = new Map(Object.entries(module));
-  found.delete('module.exports');
-  const whole = found.get('default');
+  const exports = new Map(Object.entries(module));
+  exports.delete('module.exports');
+  const whole = exports.get('default');
   if (whole && typeof whole === 'object' && whole.__esModule) {
-    found.delete('default');
-    for (const [name, value] of Object.entries(whole)) found.set(name, value);
+    exports.delete('default');
+    for (const [name, value] of Object.entries(whole)) exports.set(name, value);
   } else if (whole && typeof whole === 'object' && !isTool(whole) && module['module.exports'] === whole) {
-    for (const [name, value] of Object.entries(whole)) found.set(name, value);
+    for (const [name, value] of Object.entries(whole)) exports.set(name, value);
   }
-  return found;
+  return exports;
 }
 
 function isTool(value) {
@@ -80,7 +80,7 @@ function isTool(value) {
 /** Where a syntax error is that V8 gave no place for: found by having it look at each file alone. */
 function syntaxPlaceOf(error) {
   if (placeOf(error).path) return undefined;
-  for (const path of read()) {
+  for (const path of unchangedFiles()) {
     if (!/\.[cm]?[jt]sx?$/.test(path)) continue;
     const compiled = compile(readFileSync(path, 'utf8'), path);
     if (!compiled) continue;

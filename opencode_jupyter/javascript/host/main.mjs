@@ -2,27 +2,27 @@
 import './guard.mjs';
 import { abort, answer, call } from './calls.mjs';
 import { forget, load, placeOf } from './files.mjs';
-import { listen, send } from './wire.mjs';
+import { listen, send } from './protocol.mjs';
 
-const ASKED = { load, forget, call, ping: () => ({}) };
-const TOLD = { abort, answer };
+const REQUESTS = { load, forget, call, ping: () => ({}) };
+const NOTIFICATIONS = { abort, answer };
 
-async function take(order) {
-  if (TOLD[order.do]) {
-    TOLD[order.do](order);
+async function handle(request) {
+  const { id, method } = request;
+  if (NOTIFICATIONS[method]) {
+    NOTIFICATIONS[method](request);
     return;
   }
-  const { id } = order;
   try {
-    const reply = { id, ...(await ASKED[order.do](order)) };
+    const reply = { id, ...(await REQUESTS[method](request)) };
     send(reply);
   } catch (error) {
-    send({ id, error: told(error, order.do === 'load') });
+    send({ id, error: describe(error, method === 'load') });
   }
 }
 
-function told(given, loading) {
-  const error = given instanceof AggregateError && loading ? (given.errors[0] ?? given) : given;
+function describe(thrown, loading) {
+  const error = thrown instanceof AggregateError && loading ? (thrown.errors[0] ?? thrown) : thrown;
   if (!(error instanceof Error) && typeof error?.message !== 'string') {
     return { name: 'Error', message: `it threw ${typeof error === 'string' ? error : inspect(error)}` };
   }
@@ -34,8 +34,8 @@ function told(given, loading) {
 
 // What went wrong with a fetch stands in its cause alone.
 function withCause({ message, cause }) {
-  const why = cause instanceof Error ? cause.message || cause.code : '';
-  return why && !String(message).includes(why) ? `${message} (${why})` : message;
+  const reason = cause instanceof Error ? cause.message || cause.code : '';
+  return reason && !String(message).includes(reason) ? `${message} (${reason})` : message;
 }
 
 function inspect(value) {
@@ -46,4 +46,4 @@ function inspect(value) {
   }
 }
 
-listen(take, () => process.reallyExit(0));
+listen(handle, () => process.reallyExit(0));

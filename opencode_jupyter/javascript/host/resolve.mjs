@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { marked, track } from './generation.mjs';
+import { track, urlOf } from './reload.mjs';
 import { TYPESCRIPT, compile, jsonModule, needsBun } from './source.mjs';
 
 const OURS = new URL('../', import.meta.url).href;
@@ -32,17 +32,17 @@ registerHooks({ resolve, load });
 
 function resolve(specifier, context, next) {
   if (!context.parentURL || context.parentURL.startsWith(OURS)) return next(specifier, context);
-  let found;
+  let module;
   try {
-    found = next(specifier, context);
+    module = next(specifier, context);
   } catch (error) {
-    const url = guessed(specifier, context.parentURL);
-    if (url) found = next(url, context);
+    const url = guess(specifier, context.parentURL);
+    if (url) module = next(url, context);
     else if (Object.hasOwn(PROVIDED, specifier)) return { url: OURS + PROVIDED[specifier], shortCircuit: true };
-    else throw explained(error, specifier);
+    else throw explain(error, specifier);
   }
-  if (!isProjects(found.url) || context.conditions?.includes('require')) return found;
-  return { ...found, url: marked(found.url, context.parentURL) };
+  if (!isProjects(module.url) || context.conditions?.includes('require')) return module;
+  return { ...module, url: urlOf(module.url, context.parentURL) };
 }
 
 /** Whether a file belongs to the project: it may change, and is written for Bun. */
@@ -50,7 +50,7 @@ function isProjects(url) {
   return url.startsWith('file:') && !url.includes('/node_modules/') && !url.startsWith(OURS);
 }
 
-function guessed(specifier, parent) {
+function guess(specifier, parent) {
   if (!/^(?:\.{1,2}(?:\/|$)|\/|file:)/.test(specifier) || !parent.startsWith('file:')) return null;
   const url = new URL(specifier, parent);
   url.search = url.hash = '';
@@ -58,15 +58,15 @@ function guessed(specifier, parent) {
   const kind = extname(path);
   const twins = (TWINS[kind] ?? []).map(other => path.slice(0, -kind.length) + other);
   const inside = ENDINGS.map(ending => `${path.replace(/\/$/, '')}/index${ending}`);
-  const found = [...twins, ...ENDINGS.map(ending => path + ending), ...inside].find(isFile);
-  return found ? pathToFileURL(found).href : null;
+  const file = [...twins, ...ENDINGS.map(ending => path + ending), ...inside].find(isFile);
+  return file ? pathToFileURL(file).href : null;
 }
 
 function isFile(path) {
   return existsSync(path) && statSync(path).isFile();
 }
 
-function explained(error, specifier) {
+function explain(error, specifier) {
   if (/^bun(?::|$)/.test(specifier)) {
     error.message = `"${specifier}" is a part of Bun, and this file was loaded by Node.js`;
     error.name = 'BunError';
@@ -81,30 +81,30 @@ function load(url, context, next) {
   if (!url.startsWith('file:') || url.startsWith(OURS)) return next(url, context);
   const path = fileURLToPath(url);
   const kind = extname(path);
-  const wanted = context.importAttributes?.type;
+  const type = context.importAttributes?.type;
   const projects = isProjects(url);
   const required = context.conditions?.includes('require');
   if (projects) track(path);
-  if (!required && (wanted === 'text' || (kind === '.txt' && !wanted))) {
-    return made(`export default ${JSON.stringify(readFileSync(path, 'utf8'))};`);
+  if (!required && (type === 'text' || (kind === '.txt' && !type))) {
+    return moduleOf(`export default ${JSON.stringify(readFileSync(path, 'utf8'))};`);
   }
-  if (kind === '.json') return wanted || required ? next(url, context) : made(jsonModule(readFileSync(path, 'utf8')));
+  if (kind === '.json') return type || required ? next(url, context) : moduleOf(jsonModule(readFileSync(path, 'utf8')));
   if (!TYPESCRIPT.has(kind) && !(projects && ['.js', '.mjs'].includes(kind))) return next(url, context);
   const text = readFileSync(path, 'utf8');
-  if (projects && refuseBun && needsBun(text)) throw needed();
+  if (projects && refuseBun && needsBun(text)) throw bunError();
   let compiled;
   try {
     compiled = compile(text, path);
   } catch (error) {
-    throw error.bun && refuseBun ? needed() : error;
+    throw error.bun && refuseBun ? bunError() : error;
   }
   return compiled ? { ...compiled, shortCircuit: true } : next(url, context);
 }
 
-function needed() {
+function bunError() {
   return Object.assign(new Error('it needs Bun'), { name: 'BunError' });
 }
 
-function made(source) {
+function moduleOf(source) {
   return { format: 'module', source, shortCircuit: true };
 }

@@ -1,4 +1,4 @@
-// A tool's arguments: the JSON schema that a model is sent, and the check of what it gave.
+// A tool's arguments: the JSON schema that a model is sent, and the check of its arguments.
 // `args` maps names to types: of Zod 4 (ours or the file's own), of Zod 3, of another library that follows Standard Schema,
 // or plain JSON schemas, which are all required.
 import * as zod from '../vendor/zod.mjs';
@@ -40,16 +40,16 @@ export function schemaOf(shape) {
   };
 }
 
-/** What the tool is given for `given`, with defaults and transforms; and what is wrong with it. */
-export async function parse(shape, given) {
+/** The arguments with defaults and transforms, and the issues with them. */
+export async function parse(shape, args) {
   const value = {};
   const issues = [];
   for (const [name, type] of Object.entries(shape)) {
-    const here = Object.hasOwn(given, name);
-    const outcome = await check(type, here ? given[name] : undefined);
+    const isPresent = Object.hasOwn(args, name);
+    const outcome = await check(type, isPresent ? args[name] : undefined);
     if (outcome.issues) {
       issues.push(...outcome.issues.map(issue => ({ ...issue, path: [name, ...(issue.path ?? [])] })));
-    } else if (here || outcome.value !== undefined) {
+    } else if (isPresent || outcome.value !== undefined) {
       value[name] = outcome.value;
     }
   }
@@ -124,6 +124,6 @@ function fromZod4(type) {
 // A description given through another copy of Zod is in the registry of that copy.
 function describe({ zodSchema, jsonSchema }) {
   if (jsonSchema.$ref) return;
-  const { id, ...said } = zodSchema.meta?.() ?? {};
-  for (const [name, value] of Object.entries(said)) jsonSchema[name] ??= value;
+  const { id, ...meta } = zodSchema.meta?.() ?? {};
+  for (const [name, value] of Object.entries(meta)) jsonSchema[name] ??= value;
 }

@@ -24,13 +24,13 @@ export async function prepare() {
 export function compile(text, path) {
   const kind = extname(path);
   let source = text.replace(/^\uFEFF?#!/, '//');
-  if (TYPESCRIPT.has(kind)) source = stripped(source, path, kind);
+  if (TYPESCRIPT.has(kind)) source = stripTypes(source, path, kind);
   const es = kind === '.mts' || kind === '.mjs' || (kind !== '.cts' && (ES_SYNTAX.test(source) || !COMMON_SYNTAX.test(source)));
   if (es) return { format: 'module', source: bunLike(source) };
   return TYPESCRIPT.has(kind) ? { format: 'commonjs', source } : null;
 }
 
-function stripped(text, path, kind) {
+function stripTypes(text, path, kind) {
   const transforms = kind === '.tsx' ? ['typescript', 'jsx'] : ['typescript'];
   try {
     return typescript(NAMESPACE.test(text) ? byNode(text, path) : text, { transforms, filePath: path, disableESTransforms: true }).code;
@@ -48,9 +48,9 @@ function byNode(text, path) {
     return node.stripTypeScriptTypes(text, { mode: 'transform', sourceUrl: path });
   } catch (error) {
     const line = text.slice(0, text.search(NAMESPACE)).split('\n').length;
-    const gone = error.code === 'ERR_INVALID_ARG_VALUE'; // from release 26 on
-    const why = gone ? 'use a module or an object in its place, or Bun or Node.js 24' : error.message;
-    throw Object.assign(new SyntaxError(`a namespace with values can't be run here: ${why}`), { at: { path, line }, bun: gone });
+    const unsupported = error.code === 'ERR_INVALID_ARG_VALUE'; // from release 26 on
+    const reason = unsupported ? 'use a module or an object in its place, or Bun or Node.js 24' : error.message;
+    throw Object.assign(new SyntaxError(`a namespace with values can't be run here: ${reason}`), { at: { path, line }, bun: unsupported });
   }
 }
 

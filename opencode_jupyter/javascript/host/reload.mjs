@@ -1,4 +1,4 @@
-// Which copies of a project's modules count. Node.js loads a module once per URL, so each URL of a project's file carries a
+// Load a project's changed modules again. Node.js loads a module once per URL, so each URL of a project's file carries a
 // number; it goes up when a loaded file has changed, or when one is to be run again. Files loaded at one number share what
 // they import.
 import { statSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const OURS = fileURLToPath(new URL('../', import.meta.url));
 const MARK = 'oj';
-const seen = new Map();
+const stamps = new Map();
 const { cache } = createRequire(import.meta.url);
 let number = 1;
 
@@ -22,22 +22,22 @@ function stamp(path) {
 
 /** Remember a file that was read. */
 export function track(path) {
-  seen.set(path, stamp(path));
+  stamps.set(path, stamp(path));
 }
 
 /** The files that were read and are what they were. */
-export function read() {
-  return [...seen].filter(([path, known]) => stamp(path) === known).map(([path]) => path);
+export function unchangedFiles() {
+  return [...stamps].filter(([path, known]) => stamp(path) === known).map(([path]) => path);
 }
 
-/** Let everything be loaded anew. */
-export function renew() {
+/** Have everything loaded again. */
+export function forgetLoaded() {
   number += 1;
   for (const key of Object.keys(cache)) if (isProjects(key)) delete cache[key];
-  seen.clear();
+  stamps.clear();
 }
 
-/** Remember what was loaded: under Bun, which has no hook that tells. */
+/** Remember what was loaded: under Bun, which has no hook for it. */
 export function trackLoaded() {
   for (const key of Object.keys(cache)) if (isProjects(key)) track(key.replace(/\?.*/, ''));
 }
@@ -46,21 +46,21 @@ function isProjects(path) {
   return !/[\\/]node_modules[\\/]/.test(path) && !path.startsWith(OURS);
 }
 
-/** Let everything be loaded anew if a file is not what it was when it was read. */
-export function refresh() {
-  for (const [path, known] of seen) {
+/** Have everything loaded again if a file has changed since it was read. */
+export function forgetIfChanged() {
+  for (const [path, known] of stamps) {
     if (stamp(path) !== known) {
-      renew();
+      forgetLoaded();
       return;
     }
   }
 }
 
 /** A file's URL with the number of who imports it, or the current one. */
-export function marked(url, parent) {
-  const made = new URL(url);
-  if (made.search) return url;
+export function urlOf(url, parent) {
+  const numbered = new URL(url);
+  if (numbered.search) return url;
   const inherited = parent?.startsWith('file:') ? new URL(parent).searchParams.get(MARK) : null;
-  made.searchParams.set(MARK, inherited ?? String(number));
-  return made.href;
+  numbered.searchParams.set(MARK, inherited ?? String(number));
+  return numbered.href;
 }

@@ -1,9 +1,9 @@
-// The connection to Python: one JSON text a line, orders on descriptor 4, what there is to say on descriptor 3.
+// The connection to Python: one JSON text a line, requests on descriptor 4, replies and events of calls on descriptor 3.
 // Neither is stdin or stdout, so that nothing a tool, or a program it starts, reads or prints can get in between.
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Socket } from 'node:net';
 
-const ORDERS = 4;
+const REQUESTS = 4;
 const REPLIES = 3;
 const bun = Boolean(process.versions.bun);
 const output = bun
@@ -11,7 +11,7 @@ const output = bun
   : new Socket({ fd: REPLIES, readable: false, writable: true });
 output.on('error', () => process.reallyExit(0)); // Python is gone
 
-/** Say something; `message` must be JSON. */
+/** Send a reply or an event; `message` must be JSON. */
 export function send(message) {
   let text = JSON.stringify(message);
   // half a surrogate pair is no text that Python could write down
@@ -19,11 +19,11 @@ export function send(message) {
   output.write(text + '\n');
 }
 
-/** Begin to take orders; `end` is called when no more can come. */
-export function listen(take, end) {
+/** Begin to receive requests; `end` is called when no more can come. */
+export function listen(handle, end) {
   const input = bun
-    ? createReadStream('', { fd: ORDERS })
-    : new Socket({ fd: ORDERS, readable: true, writable: false });
+    ? createReadStream('', { fd: REQUESTS })
+    : new Socket({ fd: REQUESTS, readable: true, writable: false });
   let pieces = [];
   input.on('data', chunk => {
     let start = 0;
@@ -31,7 +31,7 @@ export function listen(take, end) {
       pieces.push(chunk.subarray(start, stop));
       const line = Buffer.concat(pieces).toString('utf8');
       pieces = [];
-      take(JSON.parse(line));
+      handle(JSON.parse(line));
     }
     if (start < chunk.length) pieces.push(chunk.subarray(start));
   });
