@@ -95,6 +95,12 @@ def error_text(error: BaseException, *, for_person: bool = False) -> str:
     return f"{type(error).__name__}: {shorten(text)}" if text else type(error).__name__
 
 
+def error_code(error: BaseException) -> str:
+    """The code of an error that docs/errors.md explains; "" for any other, whose message says all there is."""
+    code = type(error).code if isinstance(error, ToolError) else ""
+    return "" if code == ToolError.code else code
+
+
 def error_of_call(error: BaseException) -> BaseException:
     """What a call raises for `error`; a `GeneratorExit` from a tool would end its caller without a trace."""
     if isinstance(error, GeneratorExit):

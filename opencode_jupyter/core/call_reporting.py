@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic_core import from_json
 
-from .call_outcome import error_text, outcome_of
-from .call_state import FOR_PERSON, Failed, Pending, Running, now_ms
+from .call_outcome import error_code, error_text, outcome_of
+from .call_state import ERROR_CODE, FOR_PERSON, Failed, Pending, Running, now_ms
 
 if TYPE_CHECKING:
     from .call import Call
@@ -149,6 +149,9 @@ class Reporting:
         text, for_person = error_text(error), error_text(error, for_person=True)
         if for_person != text:
             metadata = {**(metadata or {}), FOR_PERSON: for_person}
+        code = error_code(error)
+        if code:
+            metadata = {**(metadata or {}), ERROR_CODE: code}
         self._set_state(Failed(state.input, start, max(start, now_ms()), text, metadata))
         masker = self._workspace.masker()
         if masker is not None:

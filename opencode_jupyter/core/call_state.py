@@ -118,6 +118,8 @@ class Completed:
 
 FOR_PERSON = "errorForPerson"
 """The key in the metadata of a failed call under which the error's text for a person is, where it is another one."""
+ERROR_CODE = "errorCode"
+"""The key there under which the code of a `ToolError` is (docs/errors.md); absent for one without a page of its own."""
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .repair import INVALID
 from .suggestions import near_names, suggestion
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .question_request import Answered
 
 
+_PACKAGE = f"{__name__.partition('.')[0]}."
 LONGEST_ERROR = 20_000
 """Characters of an error's message: it must not echo a megabyte that was given to the call."""
 LONGEST_WORD = 4_000
@@ -69,10 +70,19 @@ class ToolError(Exception):
         for_person: the message for a person, where it is another one.
 
     Attributes:
+        code: names the kind of error in cards and in docs/errors.md. Classes of this package get it from their name;
+            others have that of the class they derive from.
         decision: the permission decision that the error stands for; None if it stands for none.
     """
 
+    code: ClassVar[str] = "OJ-tool"
     decision: Decision | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith(_PACKAGE):
+            name = cls.__name__.strip("_").removesuffix("Error").replace("JavaScript", "Javascript")
+            cls.code = "OJ" + re.sub("[A-Z]", lambda letter: f"-{letter[0].lower()}", name)
 
     def __init__(self, *args: object, for_person: str = "") -> None:
         super().__init__(*(shorten(arg) if isinstance(arg, str) else arg for arg in args))

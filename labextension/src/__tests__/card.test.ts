@@ -184,6 +184,11 @@ describe('body', () => {
     expect(text('.oc-decisions')).toBe('rule edit *: allow from opencode.json · allowed for this session by you (also saved) · denied by policy (nobody could approve it): “no”');
   });
 
+  test('the code of an error stands in the last line', () => {
+    renderCard(root, part({ status: 'error', error: 'A rule denies this call.' }, { code: 'OJ-permission-denied' }));
+    expect(text('.oc-decisions')).toBe('OJ-permission-denied');
+  });
+
   test('trust is told as what it is', () => {
     const trust = { permission: 'trust', patterns: ['.opencode/tool/a.py'], by: 'card' };
     renderCard(

@@ -103,6 +103,9 @@ export class FootView {
     if (growth) {
       words.push(trans.__('%1 so far', growth));
     }
+    if (ui.code) {
+      words.push(visibleLine(ui.code));
+    }
     setText(this.why, words.join(' · '));
     show(this.output.node, output !== '');
     this.output.update(trans.__('output · %1', lineCount(output.split('\n').length)), () => output);

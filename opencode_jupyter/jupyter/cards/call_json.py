@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
 from ...core.call_outcome import failure_of
-from ...core.call_state import FOR_PERSON, CallOutcome, Completed, Failed, Pending, Running, State, ToolPart, now_ms
+from ...core.call_state import (
+    ERROR_CODE,
+    FOR_PERSON,
+    CallOutcome,
+    Completed,
+    Failed,
+    Pending,
+    Running,
+    State,
+    ToolPart,
+    now_ms,
+)
 from ...core.permission import Decision
 from ...core.repair import INVALID, requested_tool
 from ...core.store.database import ABORTED
@@ -143,19 +154,26 @@ _ABORTED_FOR_PERSON = {
 
 
 def _error(part: ToolPart, wire: dict[str, Any], metadata: dict[str, Any], base: Path | None) -> dict[str, str]:
-    """Put the error's text for a person into `wire`; returns the one that a model was sent, if it is another."""
+    """Put the error's text for a person into `wire`.
+
+    Returns:
+        Fields of the card: the text that a model was sent, if it is another; the error's code.
+    """
     state = part.state
     if not isinstance(state, Failed):
         return {}
     metadata.pop(FOR_PERSON, None)
+    code = metadata.pop(ERROR_CODE, None)
     text = state.for_person
     if text == ABORTED:  # OpenCode's
         text = _ABORTED_FOR_PERSON.get(part.outcome, text)
     if part.outcome == CallOutcome.DENIED_BY_PERSON and any(decision.action == "deny" for decision in part.decisions):
         del wire["error"]  # the decision has the reason
+        code = None
     else:
         wire["error"] = paths_below(base, text)
-    return {"sent": state.error} if part.by == "model" and text != state.error else {}
+    fields = {"sent": state.error} if part.by == "model" and text != state.error else {}
+    return {**fields, "code": code} if code else fields
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

@@ -388,6 +388,8 @@ class CardUi(TypedDict):
     """What a person reads of the output: tables and pictures show the rest. Absent: all."""
     sent: NotRequired[str]
     """What the model was sent in place of the error, where a person reads another text."""
+    code: NotRequired[str]
+    """The error's code, under which the documentation explains it: `OJ-permission-denied`."""
     cells: NotRequired[CardCells]
     """The cells of a notebook that was read."""
     files: NotRequired[list[str]]

@@ -174,13 +174,13 @@ def time_words(part: dict[str, Any]) -> str:
 
 
 def decision_words(part: dict[str, Any]) -> list[str]:
-    """Why a call was allowed or refused: ``allowed once by you``, ``rule edit *: allow from opencode.json``."""
+    """Why a call was allowed or refused: ``rule edit *: allow from opencode.json``; its error's code at the end."""
     words = ["called by the model"] if part["ui"].get("by") == "model" else []
     for decision in part["ui"].get("decisions") or []:
         sentence = decision_sentence(decision)
         if sentence not in words:
             words.append(sentence)
-    return words
+    return [*words, visible_line(part["ui"]["code"])] if part["ui"].get("code") else words
 
 
 def denial_reason(part: dict[str, Any]) -> str:

@@ -346,7 +346,7 @@ async def test_stop_keeps_what_was_shown(ws: Workspace) -> None:
     with pytest.raises(ToolAbortedError):
         await task
     assert call.part.outcome == "stopped"
-    assert call.part.state.to_wire()["metadata"] == {"output": "so far"}
+    assert call.part.state.to_wire()["metadata"] == {"output": "so far", "errorCode": "OJ-tool-aborted"}
     assert not ws.abort(call.part.call_id)
 
 

@@ -214,3 +214,14 @@ async def test_history_and_panel_name_a_file_as_its_card_does(ws: Workspace) -> 
     assert ws.store is not None
     (row,) = [row for row in await read_history(ws.store, 5, ws) if row["id"] == call.part.id]
     assert row["title"] == "missing.txt"
+
+
+async def test_a_card_shows_the_code_of_an_error_that_has_a_page(ws: Workspace) -> None:
+    call = await failed(ws, "edit", {**EDIT, "oldString": "zzz"})
+    card = card_tree(call, {}, live=False)
+    assert card["ui"]["code"] == "OJ-no-match"
+    assert "errorCode" not in card["state"].get("metadata", {})
+    assert "OJ-no-match" in html(card)
+    assert plain_text(card).endswith("\n[OJ-no-match]")
+    missing = card_tree(await failed(ws, "read", {"filePath": "missing.txt"}), {}, live=False)
+    assert "code" not in missing["ui"]
