@@ -3,6 +3,7 @@
 #   make lab     JupyterLab on the first notebook
 #   make test    every check and every test        (make test SEED=2 runs them in another order)
 #   make fuzz    the property tests with random examples, ROUNDS times over
+#   make docs    the documentation, in build/site
 #   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Without bytecode each of hundreds of kernels and servers would compile all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help lab test fuzz check lint types front kernels bench format clean
+.PHONY: help lab test fuzz check lint types front kernels docs bench format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -41,7 +42,7 @@ fuzz: $(VENV)/dev.stamp
 		$(BIN)/python -m pytest -n $(JOBS) -m hypothesis --hypothesis-profile=fuzz tests/unit tests/tools $(ARGS) || exit 1; \
 	done
 
-check: lint types front kernels
+check: lint types front kernels docs
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -56,6 +57,10 @@ front: $(FRONT)/src/card/contract.ts
 
 kernels: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.support.kernels
+
+# any warning, such as a dead link, is an error
+docs: $(VENV)/dev.stamp
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/site
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)

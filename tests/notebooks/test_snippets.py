@@ -22,7 +22,8 @@ import yaml
 from tests.support import kernels
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("docs", "docs/how-to", "docs/reference")
+DOCUMENTS = [ROOT / "README.md", *(path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md")))]
 FENCED = re.compile(
     r"^(?P<skip><!-- not run: (?P<reason>[^\n]+?) -->\n+)?"
     r"^(?P<indent> *)```(?P<language>\w+)\n(?P<code>.*?)^(?P=indent)```$",

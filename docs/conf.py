@@ -1,0 +1,53 @@
+"""How Sphinx builds the documentation: ``make docs``.
+
+The repository is the source folder, so that links between documents, notebooks and the root's files work on GitHub
+and in the site alike. Where a page has a comment ``generated: NAME``, the site has what `docs.generate` makes.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from docs.generate import PAGES
+from opencode_jupyter import __version__
+
+project = "opencode_jupyter"
+author = copyright = "The opencode_jupyter authors"
+version = release = __version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "sphinxcontrib.mermaid"]
+root_doc = "docs/index"
+include_patterns = ["docs/**.md", "notebooks/*.ipynb", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+exclude_patterns = [".*", "artifacts", "build", "dist", "labextension", "opencode_jupyter", "bench", "tests"]
+
+html_theme = "furo"
+html_title = project
+html_extra_path = ["site/index.html"]  # leads to docs/index.html
+html_static_path = ["site/style.css"]
+html_css_files = ["style.css"]
+smartquotes = False
+html_copy_source = False
+
+nb_execution_mode = "off"
+myst_heading_anchors = 4
+myst_fence_as_directive = ["mermaid"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+default_role = "code"
+copybutton_exclude = ".linenos, .gp, .go"
+
+
+def setup(app: Sphinx) -> None:
+    """Insert what is generated, and read Python blocks as IPython does, magics included."""
+    from IPython.lib.lexers import IPython3Lexer
+
+    app.add_lexer("python", IPython3Lexer)
+    app.connect("source-read", _insert_generated)
+
+
+def _insert_generated(app: Sphinx, name: str, source: list[str]) -> None:
+    source[0] = re.sub(r"<!-- generated: (\w+) -->", lambda match: PAGES[match[1]](), source[0])
