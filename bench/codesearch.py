@@ -85,20 +85,22 @@ async def _found(tree: Path, data: Path) -> Row:
             (tree / relative).parent.mkdir(parents=True, exist_ok=True)
             (tree / relative).write_bytes(path.read_bytes())
     asked, ours, theirs = 0, [0, 0], [0, 0]
-    plain = _plain(tree)
+    pieces = _pieces(tree)
+    plain = _plain(pieces)
     async with Workspace(tree, data_dir=data, store=False) as ws:
         for line in (Path(__file__).parent / "codesearch_fresh.txt").read_text().splitlines():
             query, _, wanted = line.partition(" | ")
             if line.startswith("#"):
                 continue
-            if not any(any(tree.glob(one.rpartition(":")[0])) for one in wanted.split()):
-                raise FileNotFoundError(f"codesearch_fresh.txt names a moved file: {wanted}")
+            for pattern in wanted.split():
+                if not any(fnmatchcase(piece[0], pattern) for piece in pieces):
+                    raise LookupError(f"codesearch_fresh.txt names a function that was moved or renamed: {pattern}")
             asked += 1
             arguments = {"query": query, "source": "project", "tokensNum": 5000}
             result = await ws.call("codesearch", arguments, session=ws.sessions.create())
-            hits = [f"{Path(r['path']).relative_to(tree)}:{r['symbol']}" for r in result.records or []]
-            for count, found in ((ours, hits), (theirs, plain(query))):
-                fitting = [any(fnmatchcase(hit, one) for one in wanted.split()) for hit in found]
+            ranked = [f"{Path(r['path']).relative_to(tree)}:{r['symbol']}" for r in result.records or []]
+            for count, hits in ((ours, ranked), (theirs, plain(query))):
+                fitting = [any(fnmatchcase(hit, pattern) for pattern in wanted.split()) for hit in hits]
                 count[0] += any(fitting[:5])
                 count[1] += any(fitting[:12])
     return Row(
@@ -111,20 +113,26 @@ async def _found(tree: Path, data: Path) -> Row:
     )
 
 
-def _plain(tree: Path) -> Callable[[str], list[str]]:
-    """A search by FTS5's own ranking over the same pieces and words."""
-    table = sqlite3.connect(":memory:")
-    table.execute("CREATE VIRTUAL TABLE plain USING fts5(place UNINDEXED, a, b, c, d, e, f)")
+def _pieces(tree: Path) -> list[tuple[str, ...]]:
+    """What the index holds of a folder: `path:symbol` of each piece, and its words."""
+    pieces: list[tuple[str, ...]] = []
     for path in sorted(tree.rglob("*.py")):
         relative = path.relative_to(tree).as_posix()
-        found = [(f"{relative}:{row[1]}", *row[4:10]) for row in rows(relative, path.read_bytes())]
-        table.executemany("INSERT INTO plain VALUES(?,?,?,?,?,?,?)", found)
+        pieces += [(f"{relative}:{row[1]}", *row[4:10]) for row in rows(relative, path.read_bytes())]
+    return pieces
+
+
+def _plain(pieces: list[tuple[str, ...]]) -> Callable[[str], list[str]]:
+    """A search by FTS5's own ranking over the same pieces and words."""
+    table = sqlite3.connect(":memory:")
+    table.execute("CREATE VIRTUAL TABLE plain USING fts5(name UNINDEXED, a, b, c, d, e, f)")
+    table.executemany("INSERT INTO plain VALUES(?,?,?,?,?,?,?)", pieces)
 
     def ask(query: str) -> list[str]:
-        said = [word for word in dict.fromkeys(words(query)) if word not in STOP]
-        either = " OR ".join(f'"{word}"' for word in said)
-        chosen = "SELECT place FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT 12"
-        return [place for (place,) in table.execute(chosen, (either,))]
+        terms = [word for word in dict.fromkeys(words(query)) if word not in STOP]
+        expression = " OR ".join(f'"{term}"' for term in terms)
+        best = "SELECT name FROM plain WHERE plain MATCH ? ORDER BY rank LIMIT 12"
+        return [name for (name,) in table.execute(best, (expression,))]
 
     return ask
 

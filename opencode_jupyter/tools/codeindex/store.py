@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .extract import Row
 
-VERSION = 10
+VERSION = 11
 """Of the tables and of what `extract` puts into them: another one in a file means making it anew."""
 GARBAGE = 0.3
 """Share of rows without a piece at which the index is made anew."""
@@ -28,7 +28,6 @@ CREATE TABLE pieces(
   id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, kind TEXT, symbol TEXT, line INTEGER, end INTEGER,
   name TEXT, place TEXT, signature TEXT, summary TEXT, doc TEXT, body TEXT);
 CREATE INDEX pieces_by_file ON pieces(file);
-CREATE INDEX pieces_by_symbol ON pieces(symbol COLLATE NOCASE);
 CREATE VIRTUAL TABLE heads USING fts5(name, summary, {_WORDS});
 CREATE VIRTUAL TABLE words USING fts5(name, place, signature, summary, doc, body, {_WORDS});
 PRAGMA user_version = {VERSION};
