@@ -10,14 +10,13 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from ..core import atomic
 from ..core.atomic import Write, write_all
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.file_changes import Author, Change
 from ..core.file_tracker import FileChangedError, Snapshot
 from ..text.diff import shorten
-from ..text.encoding import decode, printable
+from ..text.encoding import printable
 from ..text.patch import FileChange, Result
 from . import _paths
 
@@ -98,57 +97,26 @@ async def publish_edited(ctx: ToolContext, path: Path) -> None:
         await ctx.workspace.bus.publish_and_wait("file.edited", {"file": printable(str(path))})
 
 
-async def write_file(ctx: ToolContext, path: Path, place: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
-    """Write `after` and publish it (formatters subscribe), if the file still holds `before`.
-
-    A file that holds `after` already is left as it is: nothing is written, recorded or published.
+async def write_file(ctx: ToolContext, path: Path, real: Path, before: bytes | None, after: bytes, tool: str) -> bytes:
+    """Write `after`, unless the file holds it already, and return what the file holds in the end.
 
     Args:
         ctx: the call.
         path: the file as it was named.
-        place: where it led when permission was asked for.
-        before: its content when the change was computed; None if it was not there.
+        real: the file it led to when permission was requested.
+        before: its content when the change was computed; None if it was missing.
         after: its new content.
         tool: the tool's id, for the record of changes.
 
-    Returns:
-        What the file holds in the end.
-
     Raises:
-        ToolError: it can't be written, or has changed while permission was asked for. The old file is whole.
+        ToolError: it can't be written, or has changed while permission was requested. The old file is whole.
     """
-    from .formatters import Formatters  # here: with the table of formatters, only needed for a write
-
-    workspace = ctx.workspace
-
-    def work() -> Change | None:
-        status = _paths.status(path)
-        if _paths.real(path) != place:
-            raise ToolError(f"{path} points to another file than when permission was requested. Try again.")
-        if (status is None) != (before is None) or load(path) != before:
-            known = workspace.files.get(ctx.session_id, path)
-            modified = status.st_mtime_ns if status is not None else 0
-            raise FileChangedError(str(path), modified, known.taken_ns if known is not None else 0)
-        if before == after:
-            workspace.files.read(ctx.session_id, path)
-            return None
-        atomic.write(place, after)
-        workspace.files.read(ctx.session_id, path)
-        return workspace.changes.record(path, before, after, Author(ctx.session_id, ctx.call_id, tool))
-
-    # All in one step of one thread: a cancelled call has written and recorded the change, or done neither.
-    change = await anyio.to_thread.run_sync(work)
-    if change is None:
-        return after
-    workspace.service(Formatters)  # they listen from now on
-    await publish_edited(ctx, path)
-    event = "add" if before is None else "change"
-    await workspace.bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
-    if workspace.bus.has_subscribers("file.edited"):  # a formatter may have been at work
-        formatted = await anyio.to_thread.run_sync(load, path)
-        if formatted is not None and formatted != after:
-            workspace.changes.amend(change, formatted)
-            return formatted
+    change = FileChange("add" if before is None else "update", path, "", "")
+    results = [Result(real, path, before, after)]
+    if before != after:
+        return (await write_files(ctx, [change], results, tool)).get(path, after)
+    await anyio.to_thread.run_sync(_check, ctx, results[0])
+    ctx.workspace.files.read(ctx.session_id, path)
     return after
 
 
@@ -168,7 +136,7 @@ def _places(paths: Sequence[Path]) -> list[Path]:
 
 async def write_files(
     ctx: ToolContext, changes: Sequence[FileChange], results: Sequence[Result], tool: str
-) -> dict[Path, str]:
+) -> dict[Path, bytes]:
     """Bring the files to what they are to be, if they still are what they were.
 
     Args:
@@ -178,7 +146,7 @@ async def write_files(
         tool: the tool's id, for the record of changes.
 
     Returns:
-        The text of the files that a formatter has changed since, by their path in `changes`.
+        The content of the files that a formatter has changed since, by their path in `changes`.
 
     Raises:
         ToolError: something can't be written, or has changed while permission was asked for. Nothing is changed.
@@ -263,7 +231,7 @@ def _check(ctx: ToolContext, result: Result) -> None:
         if not result.path.is_symlink() or str(result.path.readlink()) != result.link:
             raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
         return
-    if _paths.real(result.path) != result.path:
+    if _paths.real(result.named) != result.path:
         raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
     status = _paths.status(result.path)
     if (status is None) != (result.before is None) or (status is not None and load(result.path) != result.before):
@@ -274,7 +242,7 @@ def _check(ctx: ToolContext, result: Result) -> None:
 
 def _formatted(
     ctx: ToolContext, remaining: Sequence[Path], results: Sequence[Result], recorded: dict[Path, Change]
-) -> dict[Path, str]:
+) -> dict[Path, bytes]:
     by_place = {result.path: result for result in results}
     out = {}
     for path in remaining:
@@ -284,7 +252,7 @@ def _formatted(
         if result is None or now is None or now == result.after:
             continue
         ctx.workspace.changes.amend(recorded[real], now)
-        out[path] = decode(now).text
+        out[path] = now
     return out
 
 

@@ -20,7 +20,7 @@ from ..core.errors import ToolAbortedError, ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..text.diff import diff, shorten, trim_diff
-from ..text.encoding import printable, to_newline
+from ..text.encoding import decode, printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
 from . import _paths, _writing
 from ._diagnostics import diagnostics_after
@@ -86,7 +86,10 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         ctx.proceed()
         formatted = await _writing.write_files(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
-            changes = [replace(one, after=formatted.get(one.target, one.after)) for one in planned.changes]
+            changes = [
+                replace(change, after=decode(formatted[change.target]).text) if change.target in formatted else change
+                for change in planned.changes
+            ]
             diffs = await anyio.to_thread.run_sync(_diffs, ctx, changes)
 
     lines = [f"{_LETTER[change.type]} {_name(ctx, change.target)}" for change in planned.changes]
