@@ -1,13 +1,18 @@
-"""bash: run a shell command. See docs/opencode/tools.md 2; docs/opencode/agents.md 6.2 and 6.3."""
+"""bash: run a shell command. See docs/opencode/tools.md 2 and 18.5; docs/opencode/agents.md 6.2 and 6.3."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
+import shutil
 import signal
+import sys
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
@@ -18,12 +23,13 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.spill import Spill
 from ..core.truncation import cut_units
-from . import _background, _shell
 from .builtin import builtin
-from .process.child import Child, Exit, spawn
+from .process.child import Child, Exit, Handle, spawn
+from .process.environment import clean_environment
 
 if TYPE_CHECKING:
-    from ._sandboxed import CommandSandbox
+    from ..core.host import ToolHost
+    from ._bash_approval import CommandSandbox
 
 DEFAULT_TIMEOUT = 120_000.0
 """Milliseconds a command may run if nothing else is said."""
@@ -33,6 +39,10 @@ PREVIEW = 30_000
 """UTF-16 units of output in the metadata."""
 INTERVAL = 0.05
 """Seconds between two updates of the live output."""
+NOT_POSIX = ("fish", "nu")
+"""Shells that read another language."""
+_background: WeakKeyDictionary[ToolHost, list[Handle]] = WeakKeyDictionary()
+"""What commands left running: it goes on until the workspace closes or the kernel ends."""
 
 
 class Parameters(Arguments):
@@ -72,10 +82,10 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     cwd = ctx.directory
     if args.workdir:
         cwd = _folder(ctx, args.workdir)
-    from . import _shell_asks  # reading commands takes a twentieth of a kernel's first call, whatever its tool
-    from ._sandboxed import CommandSandbox
+    # here: reading commands takes a twentieth of a kernel's first call, whatever its tool
+    from ._bash_approval import CommandSandbox, request_approval
 
-    asks = await _shell_asks.ask(ctx, args.command, cwd)
+    asks = await request_approval(ctx, args.command, cwd, os.path.basename(shell()))
     ctx.proceed()
 
     sandbox = CommandSandbox(ctx, asks)
@@ -120,7 +130,7 @@ class _Run:
             ToolError: it can't be started.
         """
         ctx, live = self._ctx, self._live
-        argv, env = [_shell.shell(), "-c", self._args.command], await _shell.environment(ctx, self._cwd)
+        argv, env = [shell(), "-c", self._args.command], await environment(ctx, self._cwd)
         try:
             child = spawn(argv, cwd=str(self._cwd), env=env, on_output=live.feed, sandbox=sandbox.policy)
         except OSError as error:
@@ -135,7 +145,7 @@ class _Run:
             raise
         else:
             if not sandbox.leaves_nothing:
-                self._background = _background.keep(ctx.workspace, child, outcome)
+                self._background = keep_running(ctx.workspace, child, outcome)
         finally:
             child.close()
             live.close()
@@ -244,6 +254,74 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
         error.add_note("This folder does not exist. Pass an existing folder as workdir, or create it first.")
         raise error
     return folder
+
+
+@cache
+def shell() -> str:
+    """``$SHELL`` unless it is fish or nu, which read another language; else zsh on macOS, bash, sh."""
+    chosen = os.environ.get("SHELL", "")
+    if os.path.isabs(chosen) and os.access(chosen, os.X_OK) and Path(chosen).name not in NOT_POSIX:
+        return chosen
+    if sys.platform == "darwin":
+        return "/bin/zsh"
+    return shutil.which("bash") or "/bin/sh"
+
+
+async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
+    """The environment of a command, with what the hook ``shell.env`` adds.
+
+    A person's own command gets the kernel's, as with ``!``; a model's only what programs need, and what the config's
+    ``experimental.shell_env_keep`` (names with wildcards, or true) names.
+    """
+    config: Mapping[str, Any] = ctx.workspace.config.data.get("experimental") or {}
+    added: dict[str, str] = {}
+    if ctx.workspace.hooks.has_hooks("shell.env"):
+        request = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
+        added = (await ctx.workspace.hooks.trigger("shell.env", request, {"env": {}}))["env"]
+    keep = config.get("shell_env_keep", ()) if ctx._current_call._by == "model" else True
+    if not isinstance(keep, bool):
+        keep = [keep] if isinstance(keep, str) else [name for name in keep if isinstance(name, str)]
+    tags = {"PWD": str(cwd), "OPENCODE_CALL_ID": ctx.call_id}
+    extra = {**tags, **{str(name): str(value) for name, value in added.items()}}
+    variables = clean_environment(os.environ, keep=keep, extra=extra)
+    # A folder of the project that is a repository by itself could name programs in its settings.
+    count = int(variables["GIT_CONFIG_COUNT"]) if variables.get("GIT_CONFIG_COUNT", "").isdigit() else 0
+    setting = {f"GIT_CONFIG_KEY_{count}": "safe.bareRepository", f"GIT_CONFIG_VALUE_{count}": "explicit"}
+    return {**variables, **setting, "GIT_CONFIG_COUNT": str(count + 1)}
+
+
+def keep_running(workspace: ToolHost, child: Child, outcome: Exit) -> list[dict[str, Any]]:
+    """Let the processes that a command left run on, under their supervisor.
+
+    Returns:
+        ``{"pid", "command"}`` of each; empty when nothing is left.
+    """
+    left = [(pid, _command_line(pid)) for pid in outcome.left]
+    running = [{"pid": pid, "command": command} for pid, command in left if command]
+    if not running:
+        return []
+    handle = child.leave()
+    handles = _background.get(workspace)
+    if handles is None:
+        handles = _background[workspace] = []
+
+        def end(_: dict[str, Any], handles: list[Handle] = handles) -> None:
+            for handle in handles:
+                handle.end()
+            handles.clear()
+
+        workspace.bus.subscribe("server.instance.disposed", end)
+    handles[:] = [h for h in handles if not h.gone.done()]
+    handles.append(handle)
+    return running
+
+
+def _command_line(pid: int) -> str:
+    """The command line of a process; empty if it is gone (or a zombie)."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 async def _wait(child: Child, limit: float, full: asyncio.Future[int]) -> tuple[Exit, str | None]:

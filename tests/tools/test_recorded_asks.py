@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.permission import PermissionRequest
-from opencode_jupyter.tools import _shell
+from opencode_jupyter.tools import bash
 
 DATA = Path(__file__).parent.parent / "data" / "recorded_asks.json"
 CALLS = json.loads(DATA.read_text(encoding="utf-8"))["calls"]
@@ -55,7 +55,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 async def test_asks_what_opencode_asks(
     call: dict[str, Any], names: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_shell, "shell", lambda: "/bin/true")  # what is asked counts; nothing is installed or removed
+    monkeypatch.setattr(bash, "shell", lambda: "/bin/true")  # what is asked counts; nothing is installed or removed
     made: list[dict[str, Any]] = []
 
     def approve(request: PermissionRequest) -> str:

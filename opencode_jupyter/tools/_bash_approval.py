@@ -1,20 +1,21 @@
-"""The asks a shell command makes before it runs (docs/opencode/tools.md 2.4, docs/opencode/agents.md 6.3)."""
+"""Permission requests and sandbox of a bash command (docs/opencode/tools.md 2.4, docs/opencode/agents.md 6.3)."""
 
 from __future__ import annotations
 
-import os
 import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..core.context import ToolContext
-from ..core.errors import ToolError
+from ..core.errors import PermissionCorrectedError, PermissionRejectedError, ToolError
 from ..core.permission import Rule
+from ..core.permission.request import SANDBOX
 from ..core.permission.rules import NOT_ANALYSED, STRICT
 from ..core.threads import run_in_thread
+from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
-from . import _shell
+from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
 from ._secrets import ask_for_secrets
 from .shell.analysis import analyse
 from .shell.findings import Judged, ShellAsks, exactly
@@ -23,8 +24,14 @@ SHORT = 400
 """Characters of a command that is analysed at once, in less time than a thread would take to take over."""
 
 
-async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
+async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str) -> ShellAsks:
     """Go on only if the folders a command touches, and then its sub-commands, are allowed.
+
+    Args:
+        ctx: the call.
+        command: the whole command.
+        cwd: the folder it runs in.
+        shell: the name of the shell that runs it.
 
     Returns:
         What the command would do.
@@ -39,7 +46,7 @@ async def ask(ctx: ToolContext, command: str, cwd: Path) -> ShellAsks:
         command,
         cwd,
         ctx.workspace.contains,
-        shell=os.path.basename(_shell.shell()),
+        shell=shell,
         protected=[str(ctx.workspace.data_dir)],
     )
     asks = reading() if len(command) < SHORT else await run_in_thread(reading)
@@ -138,3 +145,98 @@ def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:
         elif STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask"):
             out.append(reading)
     return out
+
+
+class CommandSandbox:
+    """The sandbox of one call.
+
+    Attributes:
+        policy: what the command may do; None for everything.
+        shown: the profile and what enforces it, for people; empty where none was wanted.
+        startup: the start-up files that the command makes or changes.
+    """
+
+    def __init__(self, ctx: ToolContext, asks: ShellAsks) -> None:
+        service = ctx.workspace.service(Sandbox)
+        self._ctx = ctx
+        self._asks = asks
+        self._backend = service.backend
+        call = ctx.workspace.calls.get(ctx.call_id)
+        self._rules = call.ruleset if call is not None else []
+        commands = [] if asks.reasons or asks.unknown else asks.patterns  # no rule loosens what is not understood
+        profile = service.profile(ctx.by, ctx.agent, self._rules, commands)
+        let_out = profile != "off" and bool(commands) and self._actions(commands) == {"allow"}
+        self.policy: SandboxPolicy | None = None if let_out else service.policy(profile)
+        self.shown = ""
+        self.startup: StartupFiles | None = None
+        if self.policy is not None:
+            self.startup = StartupFiles(self.policy, ctx.workspace.data_dir / "blocked" / ctx.call_id)
+        if profile != "off":
+            without = "off, a rule allows it" if let_out else "none on this machine"
+            self.shown = f"{profile}, {self._backend}" if self.policy else without
+            if call is not None:
+                for decision in call.part.decisions:
+                    if decision.permission == "bash":
+                        decision.note = f"sandbox: {self.shown}"
+
+    def _actions(self, patterns: list[str]) -> set[str]:
+        """What the rules say to running commands without the sandbox."""
+        workspace = self._ctx.workspace
+        from ..core.project_rules import without_project_rules
+
+        rules = without_project_rules(self._rules)
+        return {rule.action for rule in workspace.permissions.check(SANDBOX, patterns, rules)}
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether what runs in the background ends with the command."""
+        return self.policy is not None and self._backend == "bubblewrap"
+
+    def blocked(self, output: str, cwd: Path) -> str | None:
+        """What the sandbox kept the failed command from doing; None if it was not the sandbox."""
+        from ..runtime.sandbox.denials import blocked_by  # here: it is for failed commands
+
+        return blocked_by(self.policy, output, str(cwd)) if self.policy is not None else None
+
+    async def keep_startup_files(self, command: str) -> str:
+        """Have a person decide on start-up files that were moved away or put back.
+
+        Returns:
+            What became of them, for the reader of the result; empty if there are none, or they are back.
+        """
+        if self.startup is None or not self.startup.moved:
+            return self.startup.describe() if self.startup is not None else ""
+        names = [*self.startup.moved]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        blocked = f"writing {', '.join(names[:SHOWN])}{more}, which other programs run or obey"
+        answer = await self._ask(command, blocked, "Keep what it wrote?")
+        if answer is True:
+            self.startup.restore()
+        moved = self.startup.describe()
+        return f"{answer if answer is not True else 'Not all of it could be put back.'} {moved}" if moved else ""
+
+    async def may_run_without(self, command: str, blocked: str) -> bool | str:
+        """Whether the command may run again without the sandbox: a request of its own.
+
+        Returns:
+            True, or why not, for the reader of the result.
+        """
+        question = "Run again without the sandbox? What it did before that stays done."
+        return await self._ask(command, blocked, question)
+
+    async def _ask(self, command: str, blocked: str, question: str) -> bool | str:
+        ctx, permissions = self._ctx, self._ctx.workspace.permissions
+        why = f"The sandbox ({self.shown}) blocked this command: {blocked}."
+        patterns = self._asks.patterns or [command]
+        actions = self._actions(patterns)
+        if "deny" in actions or ("ask" in actions and not permissions.answerable):
+            return f"{why} Work inside the project or in $TMPDIR, or ask the user to change the sandbox."
+        said = " ".join(f"{why} {question}".split())
+        metadata = {"command": f"# {said}\n{command}", "blocked": blocked}
+        try:
+            await ctx.ask(SANDBOX, patterns, patterns, metadata)
+        except PermissionCorrectedError as error:
+            return f"{why} The user declined: {error.feedback}"
+        except PermissionRejectedError:
+            return f"{why} The user declined."
+        return True
