@@ -15,8 +15,7 @@ import anyio
 import pytest
 
 from opencode_jupyter.tools.process import child as child_module
-from opencode_jupyter.tools.process._group import Group
-from opencode_jupyter.tools.process.child import Child, Exit, spawn
+from opencode_jupyter.tools.process.child import Child, Exit, Group, spawn
 from opencode_jupyter.tools.process.environment import clean_environment
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import PermissionDeniedError, PermissionRejectedError, ToolError, Workspace
-from opencode_jupyter.tools._skill_downloads import SkillDownloads
+from opencode_jupyter.tools.skill import SkillDownloads
 
 from .conftest import Approver
 

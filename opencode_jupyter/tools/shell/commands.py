@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable
 
 from ...core.arity import prefix
-from . import assigning, git, interpreters, programs, startup, tables, wrappers
+from . import assigning, git, interpreters, programs, startup_files, tables, wrappers
 from .arithmetic import Arithmetic
 from .findings import ShellAsks
 from .paths import Paths
@@ -106,7 +106,7 @@ class Commands:
             and any(self._paths.wrote(word) for word in arguments)
         ):
             self._asks.opaque(text, "it runs a file that this same line writes", of)
-        elif (file := startup.reads(name, self._paths.written)) is not None:
+        elif (file := startup_files.work_file(name, self._paths.written)) is not None:
             self._asks.opaque(text, f"{name} runs {file}, which this same line writes", of)
         self._inside(name, arguments, text, depth, of, fed=fed, more=more)
 
@@ -160,7 +160,7 @@ class Commands:
                 self._asks.opaque(text, f"it may write {file}, which decides what runs", of)
         creates = re.search(tables.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
         self._paths.replaced |= command in git.TREE or (name in tables.EXTRACTORS - {"git"} and not creates)
-        for file in startup.outputs(name, [word.shown for word in arguments]):
+        for file in startup_files.output_files(name, [word.shown for word in arguments]):
             self._paths.write(file)
 
     def _inside(

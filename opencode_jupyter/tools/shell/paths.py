@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from ...core.permission.sensitive_files import is_startup_file
-from . import archives, tables
+from . import startup_files, tables
 from .findings import ShellAsks, add
 from .words import Word
 
@@ -286,7 +286,7 @@ class Paths:
             for word in arguments
             for piece in _candidates(word.shown)
             for place in self._places or []
-            for name in archives.startup_files(os.path.join(place, piece))
+            for name in startup_files.in_archive(os.path.join(place, piece))
         ]
 
     def exists(self, word: Word) -> bool:

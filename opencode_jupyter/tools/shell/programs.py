@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ...core.arity import ARITY
-from . import interpreters, scripts, tables, wrappers
+from . import interpreters, tables, wrappers
 from .words import Word
 
 LAUNCHERS = frozenset(
@@ -263,10 +263,10 @@ def _by_options(name: str, arguments: list[Word]) -> str | None:
 
 
 _READERS: dict[str, Callable[[list[Word]], str | None]] = {
-    **dict.fromkeys(("awk", "original-awk", "goawk"), scripts.awk),
-    "gawk": scripts.awk,
-    "mawk": scripts.awk,
-    "nawk": scripts.awk,
-    "sed": scripts.sed,
-    "gsed": scripts.sed,
+    **dict.fromkeys(("awk", "original-awk", "goawk"), interpreters.awk),
+    "gawk": interpreters.awk,
+    "mawk": interpreters.awk,
+    "nawk": interpreters.awk,
+    "sed": interpreters.sed,
+    "gsed": interpreters.sed,
 }
