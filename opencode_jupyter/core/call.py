@@ -119,7 +119,7 @@ class Call(CallApproval):
         self.on_update = options.on_update
         self.signal = AbortSignal()
         self.asked = 0
-        self._permitted, self._earlier = None, []
+        self._call_approval, self._earlier = None, []
         self.revised = False
         self.error = None
         self.dry_run = options.dry_run
@@ -413,7 +413,7 @@ class Call(CallApproval):
         if self.tool is not None and not self.tool.builtin:
             bound = await self.tool.init(InitContext(self._agent, self._workspace))
             bound.validate(dict(self.arguments))
-            return [self._note(self.part.tool, ["*"], self.ruleset)]
+            return [await self._ask(self.part.tool, ["*"], [], {})]
         with contextlib.suppress(DryRunEnd):
             await self.run()
         return [*self.part.decisions, *(noted for child in self.children for noted in child.part.decisions)]

@@ -14,7 +14,7 @@ from .call_state import Pending, Running, now_ms
 from .command_description import renew_description
 from .context import InitContext, ToolContext
 from .errors import ArgumentsRevisedError, DryRunEnd, ToolError
-from .permission import Action, Decision, Rule
+from .permission import Action, Decision, PermissionQuery, Rule
 from .permission.modes import rules_of, tool_denied
 from .permission.request import SANDBOX, TRUST
 from .schema import wire_names
@@ -54,7 +54,7 @@ class CallApproval(Reporting):
     """The part of a `Call` that asks."""
 
     __slots__ = (
-        *("_agent", "_asked_at", "_by", "_earlier", "_permitted", "_remaining", "_scope"),
+        *("_agent", "_asked_at", "_by", "_earlier", "_call_approval", "_remaining", "_scope"),
         *("arguments", "asked", "ctx", "revised", "session", "timeout", "tool", "waits"),
     )
     _agent: Agent
@@ -62,7 +62,7 @@ class CallApproval(Reporting):
     _by: By
     _earlier: list[Decision]
     """The decisions made before a person changed the arguments."""
-    _permitted: Decision | None
+    _call_approval: Decision | None
     """The approval of the call as a whole, under the tool's own id."""
     _remaining: float | None
     _scope: anyio.CancelScope | None
@@ -111,26 +111,27 @@ class CallApproval(Reporting):
             from .project_rules import without_project_rules
 
             rules = without_project_rules(rules)
+        query = PermissionQuery(
+            session_id=part.session_id,
+            permission=permission,
+            patterns=patterns,
+            ruleset=rules,
+            always=always,
+            metadata=metadata,
+            also=also,
+            path=path,
+            tool={"messageID": part.message_id, "callID": part.call_id},
+            agent=part.agent,
+        )
         if self.dry_run:
-            return self._note(permission, patterns, rules, also, path)
-        earlier, permitted = self._take_earlier(permission), self._permitted
-        if permitted is not None and permitted.permission == permission:
-            earlier.append(replace(permitted, patterns=[*patterns, *also]))  # the call as a whole was approved
+            return self._note(query)
+        query.earlier = earlier = self._take_earlier(permission)
+        approval = self._call_approval
+        if approval is not None and approval.permission == permission:
+            earlier.append(replace(approval, patterns=[*patterns, *also]))
         try:
             with self._clock_stopped():
-                decision = await self._workspace.permissions.ask(
-                    session_id=part.session_id,
-                    permission=permission,
-                    patterns=patterns,
-                    always=always,
-                    metadata=metadata,
-                    also=also,
-                    path=path,
-                    ruleset=rules,
-                    tool={"messageID": part.message_id, "callID": part.call_id},
-                    agent=part.agent,
-                    earlier=earlier,
-                )
+                decision = await self._workspace.permissions.ask(query)
         except ToolError as error:
             if error.decision is not None:
                 self._decided(error.decision)
@@ -189,7 +190,7 @@ class CallApproval(Reporting):
         actions = {rule.action for rule in permissions.check(name, patterns, rules)}
         if actions == {"allow"} or (asks and actions != {"deny"}):
             return
-        self._permitted = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
+        self._call_approval = await self._ask(name, ["*"], ["*"], {"tool": name, "input": arguments})
 
     async def _question(self, questions: Sequence[Any]) -> Answers:
         part = self.part
@@ -253,7 +254,7 @@ class CallApproval(Reporting):
 
     def _begin_again(self, revised: ArgumentsRevisedError) -> None:
         self.revised = True
-        self._permitted = None
+        self._call_approval = None
         self._earlier = [d for d in self.part.decisions if d.permission not in NOT_OF_ARGUMENTS and d.reply is not None]
         self.ctx._report, self.ctx.proceeded = None, False
         arguments = renew_description(self.arguments, revised.arguments)
@@ -269,18 +270,12 @@ class CallApproval(Reporting):
         if decision.by != "rule":  # what rules allow stands in the part
             self._workspace.store.put_decision(decision)
 
-    def _note(
-        self,
-        permission: str,
-        patterns: list[str],
-        ruleset: list[Rule],
-        also: Sequence[str] = (),
-        path: str | None = None,
-    ) -> Decision:
-        patterns, rules, _ = self._workspace.permissions.judge(permission, patterns, also, ruleset, path)
+    def _note(self, query: PermissionQuery) -> Decision:
+        """Record what a dry run would request, with the decision of the rules."""
+        patterns, rules, _ = self._workspace.permissions.judge(query)
         actions = {rule.action for rule in rules}
         action: Action = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
-        decision = Decision(permission, patterns, action, rules, None, "dry run", None, 0.0, now_ms())
+        decision = Decision(query.permission, patterns, action, rules, by="dry run", time=now_ms())
         self.part.decisions.append(decision)
         return decision
 

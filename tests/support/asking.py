@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.events import Bus
-from opencode_jupyter.core.permission import Decision, PermissionRequest, PermissionService, Rule, from_config
+from opencode_jupyter.core.permission import (
+    Decision,
+    PermissionQuery,
+    PermissionRequest,
+    PermissionService,
+    Rule,
+    from_config,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -50,11 +57,13 @@ def start(
 ) -> asyncio.Task[Decision]:
     return asyncio.create_task(
         service.ask(
-            session_id=session,
-            permission=permission,
-            patterns=list(patterns),
-            ruleset=ASK if ruleset is None else ruleset,
-            **more,
+            PermissionQuery(
+                session_id=session,
+                permission=permission,
+                patterns=list(patterns),
+                ruleset=ASK if ruleset is None else ruleset,
+                **more,
+            )
         )
     )
 

@@ -51,7 +51,7 @@ def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: I
         lines.append(f"- unavailable, because a rule denies every use of them: {_listed(unavailable, NAMES)}")
     mode = mode_of(workspace, session)
     if mode != DEFAULT:
-        lines.insert(0, f"- permission mode {mode}: {MODES[mode].said}")
+        lines.insert(0, f"- permission mode {mode}: {MODES[mode].description}")
     return "\n".join(["The user's rules for your calls, which no call can change:", *lines]) if lines else ""
 
 

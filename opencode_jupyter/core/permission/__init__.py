@@ -1,9 +1,9 @@
-"""Permissions: rules, what they decide, and the asks that wait for a person (docs/opencode/core.md 10)."""
+"""Permissions: rules, what they decide, and requests that wait for a person's reply (docs/opencode/core.md 10)."""
 
 from __future__ import annotations
 
 from .decision import Action, Decision, Rule, RuleSource
-from .request import PermissionRequest, Reply
+from .request import PermissionQuery, PermissionRequest, Reply
 from .rules import (
     ACTIONS,
     EDIT_TOOLS,
@@ -23,6 +23,7 @@ __all__ = [
     "EDIT_TOOLS",
     "Action",
     "Decision",
+    "PermissionQuery",
     "PermissionRequest",
     "PermissionService",
     "Reply",

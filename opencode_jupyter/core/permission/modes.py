@@ -1,7 +1,7 @@
-"""Permission modes: a few words that stand for several rules, for one session or for all of a workspace.
+"""Permission modes: names for sets of rules, for one session or for all of a workspace.
 
 What a mode denies is a rule like any other. What it allows or asks for counts as a person's approval: it comes after
-the agent's rules, but undoes none that denies. A session's mode holds for the sessions that its calls begin, too.
+the agent's rules, but undoes none that denies. A session's mode also holds for the sessions that its calls start.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 BYPASS = "bypass"
-KEPT = "opencode_jupyter"
-"""Key of a stored session's info under which its mode stands."""
+STORED_UNDER = "opencode_jupyter"
+"""Key of a stored session's info under which its mode is."""
 _WRITERS = ("edit", "bash", "webfetch", "python")
 _OTHERS = "<others>"
 """Stands for the tools of MCP servers and of other libraries: nobody here can tell what they change."""
@@ -35,12 +35,12 @@ class PermissionMode(NamedTuple):
 
     Attributes:
         name: as a person writes it.
-        said: what it means, for people.
+        description: what it means, for people.
         entries: permission and action of its rules, in order; each is for everything.
     """
 
     name: str
-    said: str
+    description: str
     entries: tuple[tuple[str, Action], ...] = ()
 
 
@@ -57,7 +57,9 @@ MODES: dict[str, PermissionMode] = {
             (("edit", "deny"), ("bash", "deny"), ("python", "deny"), (_OTHERS, "ask")),
         ),
         PermissionMode(
-            "ask", "everything that writes or runs needs approval", (*((w, "ask") for w in _WRITERS), (_OTHERS, "ask"))
+            "ask",
+            "everything that writes or runs needs approval",
+            (*((key, "ask") for key in _WRITERS), (_OTHERS, "ask")),
         ),
         PermissionMode(BYPASS, "NOTHING NEEDS APPROVAL; only deny rules still apply", (("*", "allow"),)),
     )
@@ -66,28 +68,28 @@ MODES: dict[str, PermissionMode] = {
 
 
 def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
-    """Put a mode into force; what was in force of another one is taken back.
+    """Set a mode in place of the one that was set.
 
     Args:
         workspace: whose.
-        session: for this session alone, and those that its calls begin; None for every session. It is kept with the
-            session, but for ``bypass``.
+        session: for this session alone, and those that its calls start; None for every session. It is stored with
+            the session, but for ``bypass``.
         mode: a name of `MODES`.
 
     Returns:
-        The mode that was in force there before.
+        The mode that was set there before.
 
     Raises:
         InvalidArgumentsError: there is no such mode.
         ToolError: ``bypass``, and the configuration does not allow it; it says which line to add.
     """
-    chosen = _known(mode)
+    chosen = _mode(mode)
     if mode == BYPASS and workspace.config.get("experimental", "allow_bypass") is not True:
         raise ToolError(
             'Mode bypass is off. To allow it, put {"experimental": {"allow_bypass": true}} into opencode.json '
             "and load the extension again (in Python: make a new Workspace); mode accept-edits may be enough."
         )
-    before = _own(session.permission) if session is not None else notebook_mode(workspace)
+    before = _set_mode_of(session.permission) if session is not None else notebook_mode(workspace)
     approved = workspace.permissions.approved
     if session is None:
         workspace.rules[:] = [r for r in workspace.rules if not is_mode_rule(r)]
@@ -98,30 +100,30 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
             else:
                 workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
         return before
-    _give(workspace, session, chosen, over=tuple(approved))
-    stored = {k: v for k, v in _kept(session).items() if k != "mode"}
+    _apply(workspace, session, chosen, over=tuple(approved))
+    stored = {k: v for k, v in _stored(session).items() if k != "mode"}
     if mode not in (DEFAULT, BYPASS):
         stored["mode"] = mode
-    session.extra = {k: v for k, v in session.extra.items() if k != KEPT}
+    session.extra = {k: v for k, v in session.extra.items() if k != STORED_UNDER}
     if stored:
-        session.extra[KEPT] = stored
+        session.extra[STORED_UNDER] = stored
     workspace.sessions.save(session)
     return before
 
 
 def mode_of(workspace: ToolHost, session: Session | None = None) -> str:
-    """The mode in force: the session's own, else that of the session that began it, else the workspace's."""
+    """The mode that holds: the session's own, else that of the session that started it, else the workspace's."""
     holder = _holder(workspace, session)
-    return _own(holder.permission) if holder is not None else notebook_mode(workspace)
+    return _set_mode_of(holder.permission) if holder is not None else notebook_mode(workspace)
 
 
 def notebook_mode(workspace: ToolHost) -> str:
     """The mode that holds for every session of the workspace."""
-    return _own([*workspace.rules, *workspace.permissions.approved])
+    return _set_mode_of([*workspace.rules, *workspace.permissions.approved])
 
 
 def rules_of(workspace: ToolHost, session: Session) -> list[Rule]:
-    """A session's rules, with those that the mode of the session that began it brings."""
+    """A session's rules, with those of the mode of the session that started it."""
     if session.parent_id is None:
         return session.permission
     holder = _holder(workspace, session)
@@ -131,7 +133,7 @@ def rules_of(workspace: ToolHost, session: Session) -> list[Rule]:
 
 
 def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None:
-    """The rule of a prompt's ``tools`` that denies a tool, in this session or one that began it; None if none does."""
+    """The rule of a prompt's ``tools`` that denies a tool, in this session or one that started it, if there is one."""
     for ancestor in _lineage(workspace, session):
         rule = next((rule for rule in reversed(ancestor.tool_rules) if match(name, rule.permission)), None)
         if rule is not None and rule.action == "deny" and workspace.registry.get(name) is not None and name != INVALID:
@@ -140,15 +142,15 @@ def tool_denied(workspace: ToolHost, session: Session, name: str) -> Rule | None
 
 
 def replace_rules(session: Session, rules: list[Rule]) -> None:
-    """Give a session other rules of its own (a prompt's ``tools``); its mode stays in force."""
+    """Give a session other rules of its own (a prompt's ``tools``); its mode stays."""
     session.permission = [*rules, *(rule for rule in session.permission if is_mode_rule(rule))]
 
 
 def restore_mode(workspace: ToolHost, session: Session) -> None:
-    """Put the mode into force that is kept with a session out of the store."""
-    name = _kept(session).get("mode")
+    """Set the mode that is stored with a session."""
+    name = _stored(session).get("mode")
     if isinstance(name, str) and name in MODES and name != BYPASS:
-        _give(workspace, session, MODES[name], over=())
+        _apply(workspace, session, MODES[name], over=())
 
 
 def is_mode_rule(rule: Rule) -> bool:
@@ -156,7 +158,7 @@ def is_mode_rule(rule: Rule) -> bool:
     return rule.source == "mode"
 
 
-def _known(name: str) -> PermissionMode:
+def _mode(name: str) -> PermissionMode:
     if name not in MODES:
         raise InvalidArgumentsError(
             f"There is no mode {name}.{did_you_mean(name, MODES)} Modes are {', '.join(MODES)}."
@@ -164,7 +166,7 @@ def _known(name: str) -> PermissionMode:
     return MODES[name]
 
 
-def _give(workspace: ToolHost, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
+def _apply(workspace: ToolHost, session: Session, mode: PermissionMode, over: tuple[Rule, ...]) -> None:
     firm = [rule for rule in session.permission if not is_mode_rule(rule)]
     session.permission = firm + [
         rule if rule.action == "deny" else replace(rule, approval=True, over=over) for rule in _rules(workspace, mode)
@@ -172,8 +174,10 @@ def _give(workspace: ToolHost, session: Session, mode: PermissionMode, over: tup
 
 
 def _rules(workspace: ToolHost, mode: PermissionMode) -> list[Rule]:
-    names = [(n, a) for p, a in mode.entries for n in (_others(workspace) if p == _OTHERS else [p])]
-    return [Rule(n, "*", a, f"mode {mode.name}", source="mode", source_name=mode.name) for n, a in names]
+    entries = [(key, action) for p, action in mode.entries for key in (_others(workspace) if p == _OTHERS else [p])]
+    return [
+        Rule(key, "*", action, f"mode {mode.name}", source="mode", source_name=mode.name) for key, action in entries
+    ]
 
 
 def _others(workspace: ToolHost) -> list[str]:
@@ -183,14 +187,14 @@ def _others(workspace: ToolHost) -> list[str]:
 
 
 def _holder(workspace: ToolHost, session: Session | None) -> Session | None:
-    """The session, or the nearest of those that began it, that has a mode of its own."""
+    """The session, or the nearest of those that started it, that has a mode of its own."""
     return next(
         (ancestor for ancestor in _lineage(workspace, session) if any(map(is_mode_rule, ancestor.permission))), None
     )
 
 
 def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
-    """The session, the one that began it, and so on, as far as they are open."""
+    """The session, the one that started it, and so on, as far as they are open."""
     seen: set[str] = set()
     while session is not None and session.id not in seen:
         yield session
@@ -201,10 +205,10 @@ def _lineage(workspace: ToolHost, session: Session | None) -> Iterator[Session]:
             return
 
 
-def _own(rules: list[Rule]) -> str:
+def _set_mode_of(rules: list[Rule]) -> str:
     return next((rule.source_name for rule in rules if is_mode_rule(rule)), DEFAULT)
 
 
-def _kept(session: Session) -> dict[str, Any]:
-    stored = session.extra.get(KEPT)
+def _stored(session: Session) -> dict[str, Any]:
+    stored = session.extra.get(STORED_UNDER)
     return stored if isinstance(stored, dict) else {}

@@ -1,8 +1,8 @@
-"""Permission requests, replies and decisions: how a request ends, and what is recorded of it."""
+"""Permission requests, replies and decisions: what a call needs, how a request ends, and what is recorded of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -11,8 +11,8 @@ from ..errors import ArgumentsRevisedError, ToolError
 from ..pending_requests import PendingRequest
 from .decision import Answer, Decision, Rule
 
-Reply = Literal["once", "always", "reject"] | tuple[Literal["reject"], str]
-"""An answer. The tuple carries a word to the model about why not."""
+Reply = Answer | tuple[Literal["reject"], str]
+"""A reply to a permission request. The tuple carries the reason for the model."""
 
 TRUST = "trust"
 """Permission of the request for code that a project brings (`core.trust`). No rule decides it: a project's could."""
@@ -22,20 +22,68 @@ DOOM_LOOP = "doom_loop"
 """Permission of the request for a call that repeats itself."""
 
 
+@dataclass(slots=True, kw_only=True)
+class PermissionQuery:
+    """What a call needs permission for, and the rules that decide it.
+
+    Attributes:
+        session_id: ``ses_...``; "always" and "reject" also answer the session's other requests.
+        permission: the key, such as ``bash``.
+        patterns: what the call needs it for, as OpenCode names it; none means nothing to allow.
+        ruleset: the agent's rules and the session's, in that order.
+        always: patterns to remember if the person replies "for this session".
+        metadata: for the card.
+        also: what the call needs it for besides, which OpenCode does not name (the place that a file is moved to).
+        path: the absolute path of the file or folder that the patterns are looked for in.
+        tool: ``{"messageID", "callID"}`` of the call.
+        agent: for whom the call runs.
+        earlier: decisions of the same call before a person changed its arguments. Who submits other arguments approves
+            them, so nothing is requested that no other rule asks for.
+        id: for the request, ``per_...``; a new one if left out.
+    """
+
+    session_id: str
+    permission: str
+    patterns: Sequence[str]
+    ruleset: Sequence[Rule]
+    always: Sequence[str] = ()
+    metadata: Mapping[str, Any] | None = None
+    also: Sequence[str] = ()
+    path: str | None = None
+    tool: Mapping[str, str] | None = None
+    agent: str = ""
+    earlier: Sequence[Decision] = ()
+    id: str | None = None
+
+
+class Judgement(NamedTuple):
+    """What the rules say to a query.
+
+    Attributes:
+        patterns: those that a request names: the query's, and those of its `also` for which a rule is stricter.
+        rules: the rule that decides each.
+        also: the other patterns of the query's `also` that no rule allows.
+    """
+
+    patterns: list[str]
+    rules: list[Rule]
+    also: list[str]
+
+
 @dataclass(slots=True)
 class PermissionRequest:
-    """One ask, waiting for an answer.
+    """A pending request.
 
     Attributes:
         id: ``per_...``.
         session_id: ``ses_...``.
-        permission: the key asked for (``bash``, ``edit``, ...).
+        permission: the requested key (``bash``, ``edit``, ...).
         patterns: everything the call needs it for, also what rules allow already.
         metadata: what a card shows (a diff, a command, a path).
         always: the patterns that "for this session" remembers.
-        tool: ``{"messageID", "callID"}`` of the call that asks, if any.
+        tool: ``{"messageID", "callID"}`` of the call, if any.
         agent: for whom the call runs.
-        rule: the rule that says ask.
+        rule: the rule that requires approval.
         rules: the rule that decides each pattern, in the order of `patterns`.
         asked: Unix milliseconds.
         also: what the call needs besides and rules ask for too, but OpenCode does not name (where a file is moved to).
@@ -58,7 +106,7 @@ class PermissionRequest:
 
     @property
     def everything(self) -> list[str]:
-        """All that the answer is about, for a text that shows nothing else: `patterns` and `also`."""
+        """All that the reply is about, for a text that shows nothing else: `patterns` and `also`."""
         return [*self.patterns, *self.also]
 
     def masked(self, mask: Callable[[Any], Any]) -> PermissionRequest:
@@ -69,7 +117,7 @@ class PermissionRequest:
         return shown
 
     def remembered(self, patterns: Sequence[str] | None) -> list[str]:
-        """The patterns for rules of the session: `always`, or those that a person chose of what was shown."""
+        """The patterns for rules of the session: `always`, or those that a person selected of what was shown."""
         exact = dict(zip(self.always, (self.exact or self).always, strict=True))
         return [exact.get(pattern, pattern) for pattern in (self.always if patterns is None else patterns)]
 
@@ -98,12 +146,12 @@ class RequestOutcome(NamedTuple):
     together: bool = False
 
 
-WaitingRequest = PendingRequest[PermissionRequest, Decision]
+PendingPermission = PendingRequest[PermissionRequest, Decision]
 
 
-def decision_of(entry: WaitingRequest, outcome: RequestOutcome) -> Decision:
+def decision_of(pending: PendingPermission, outcome: RequestOutcome) -> Decision:
     """The decision that a request ended with."""
-    request = entry.request
+    request = pending.request
     return Decision(
         permission=request.permission,
         patterns=request.patterns,
@@ -112,7 +160,7 @@ def decision_of(entry: WaitingRequest, outcome: RequestOutcome) -> Decision:
         reply=outcome.reply,
         by=outcome.by,
         message=outcome.message,
-        waited=entry.waited,
+        waited=pending.waited,
         time=now_ms(),
         session_id=request.session_id,
         request_id=request.id,
@@ -121,19 +169,19 @@ def decision_of(entry: WaitingRequest, outcome: RequestOutcome) -> Decision:
     )
 
 
-def earlier_approval(earlier: Decision, request: PermissionRequest, besides: Sequence[Rule]) -> Decision | None:
+def earlier_approval(earlier: Decision, request: PermissionRequest, also_rules: Sequence[Rule]) -> Decision | None:
     """The approval of a request that a person gave before, in the same call; None if the request is another one.
 
     Args:
-        earlier: how a request of the call ended: the person submitted other arguments instead of an answer, which
+        earlier: how a request of the call ended: the person submitted other arguments instead of a reply, which
             approves what the same rules ask for; or approved the very same.
         request: what the call with the new arguments needs.
-        besides: the rules that decide its `also`.
+        also_rules: the rules that decide its `also`.
     """
     if earlier.permission != request.permission:
         return None
     if earlier.revised:
-        if not all(rule.action == "allow" or rule in earlier.rules for rule in (*request.rules, *besides)):
+        if not all(rule.action == "allow" or rule in earlier.rules for rule in (*request.rules, *also_rules)):
             return None
     elif earlier.reply != "once" or not set(request.everything) <= set(earlier.patterns):
         return None

@@ -31,7 +31,7 @@ NO_RULE = "the default (no rule matches)"
 NOT_ANALYSED = "(not analysed) "
 """Begins a pattern for what only running it can tell (a shell command whose words are made when it runs)."""
 
-_speaks_of = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
+_is_about = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
 
 
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings: Sequence[str] = ()) -> Rule:
@@ -43,13 +43,17 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], spellings
         *rulesets: the later ones decide before the earlier ones.
         spellings: other paths of what it is for, see `fits_path`.
     """
-    # Runs on every tool call and on every bash command of it: the common cases are settled without a call.
+    # Runs on every tool call and on every bash command of it: the common cases take no further call.
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
-            wanted = rule.permission
-            if wanted == permission or wanted == "*" or _speaks_of(permission, wanted):
-                of = rule.pattern
-                if of == "*" or match(pattern, of) or (spellings and any(fits_path(other, of) for other in spellings)):
+            key = rule.permission
+            if key == permission or key == "*" or _is_about(permission, key):
+                glob = rule.pattern
+                if (
+                    glob == "*"
+                    or match(pattern, glob)
+                    or (spellings and any(fits_path(path, glob) for path in spellings))
+                ):
                     return _stricter(permission, pattern, rule, rulesets, spellings) if rule.stricter else rule
     return Rule(permission, "*", "ask", NO_RULE, source="default")
 
@@ -75,8 +79,8 @@ def _stricter(
     permission: str, pattern: str, rule: Rule, rulesets: Sequence[Sequence[Rule]], spellings: Sequence[str]
 ) -> Rule:
     """`rule`, or what decides without the rules of its kind if `rule` is not stricter."""
-    others = [[other for other in ruleset if not other.stricter] for ruleset in rulesets]
-    decider = evaluate(permission, pattern, *others, spellings=spellings)
+    trusted = [[other for other in ruleset if not other.stricter] for ruleset in rulesets]
+    decider = evaluate(permission, pattern, *trusted, spellings=spellings)
     return decider if decider.overrides or STRICT[decider.action] > STRICT[rule.action] else rule
 
 
@@ -98,27 +102,26 @@ def resolve_unanalysed(permission: str, pattern: str, allowing: Rule, *rulesets:
         for rule in reversed(ruleset):
             if rule is allowing:
                 return allowing
-            if rule.action != "allow" and _speaks_of(permission, rule.permission):
+            if rule.action != "allow" and _is_about(permission, rule.permission):
                 why = f"it is unclear whether {permission} {rule.pattern} ({rule.action}) is meant"
                 return _asking_rule(permission, rule, why)
     return allowing
 
 
-def guard_file_rule(permission: str, path: str, allowing: Rule, *, kept: bool = False) -> Rule:
+def guard_file_rule(permission: str, path: str, allowing: Rule, *, own_data: bool = False) -> Rule:
     """What decides to change a start-up file or to read a key: a rule for everything does not cover them.
 
     Args:
         permission: the key, ``edit`` or ``read``.
         path: the file.
         allowing: the rule that `evaluate` gave.
-        kept: the product keeps its own data there.
+        own_data: the product keeps its own data there.
     """
     if permission == "edit":
-        edit = not (kept or is_startup_file(path))
+        edit = not (own_data or is_startup_file(path))
         covered = is_startup_file(allowing.pattern, edit=edit) or (edit and not is_startup_file(path, edit=True))
-        why = (
-            "approvals and sessions are kept there" if kept else "it is a start-up file, which decides what runs later"
-        )
+        startup = "it is a start-up file, which decides what runs later"
+        why = "approvals and sessions are kept there" if own_data else startup
     else:
         covered = allowing.pattern != "*" or not is_key_file(path)
         why = "it holds a key or a password"
@@ -134,7 +137,7 @@ def _asking_rule(permission: str, rule: Rule, why: str) -> Rule:
 
 
 def relevant(permission: str, ruleset: Iterable[Rule]) -> list[Rule]:
-    """The rules that speak of a permission, whatever their pattern and action."""
+    """The rules about a permission, whatever their pattern and action."""
     return [rule for rule in ruleset if match(permission, rule.permission)]
 
 
@@ -143,15 +146,15 @@ def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
 
     A rule for one pattern, later, keeps the tool: its calls are judged one by one.
     """
-    out: set[str] = set()
+    denied: set[str] = set()
     for tool in tools:
         key = "edit" if tool in EDIT_TOOLS else tool
         for rule in reversed(ruleset):
             if match(key, rule.permission) and not rule.approval:
                 if rule.pattern == "*" and rule.action == "deny":
-                    out.add(tool)
+                    denied.add(tool)
                 break
-    return out
+    return denied
 
 
 def from_config(
@@ -165,7 +168,7 @@ def from_config(
 
     Args:
         config: one action for everything, or permission -> action, or permission -> pattern -> action.
-        origin: said of each rule.
+        origin: of each rule, for people.
         home: what ``~`` and ``$HOME`` at the start of a pattern stand for; the user's home if left out.
         source: of each rule.
 
@@ -182,8 +185,8 @@ def from_config(
     for permission, value in config.items():
         if isinstance(value, Mapping):
             for pattern, action in value.items():
-                checked = _action(action, f"permission.{permission}[{pattern!r}]")
-                rules.append(Rule(permission, expand(pattern, home), checked, origin, source=source))
+                valid = _action(action, f"permission.{permission}[{pattern!r}]")
+                rules.append(Rule(permission, expand(pattern, home), valid, origin, source=source))
         else:
             rules.append(Rule(permission, "*", _action(value, f"permission.{permission}"), origin, source=source))
     return rules
@@ -208,8 +211,8 @@ def check_rules(rules: Any, option: str) -> None:
     Raises:
         InvalidArgumentsError: it is something else; the message shows a rule.
     """
-    listed = list(rules) if isinstance(rules, Iterable) and not isinstance(rules, str | Mapping) else [None]
-    for rule in listed:
+    is_list = isinstance(rules, Iterable) and not isinstance(rules, str | Mapping)
+    for rule in rules if is_list else [None]:
         if not isinstance(rule, Rule) or rule.action not in ACTIONS:
             raise InvalidArgumentsError(
                 f"{option} must be a list of rules, such as [Rule('bash', 'git *', 'allow')], with one of the actions "

@@ -234,10 +234,10 @@ def show_mode(workspace: Workspace, name: str = "", session: Session | None = No
     where = f" of session {session.id}" if session is not None else ""
     if not name:
         name = mode_of(workspace, session)
-        others = "\n".join(f"  {n:<13} {one.said}" for n, one in MODES.items())
-        return Message(f"Mode{where} {name}: {MODES[name].said}.\n{others}")
+        others = "\n".join(f"  {n:<13} {mode.description}" for n, mode in MODES.items())
+        return Message(f"Mode{where} {name}: {MODES[name].description}.\n{others}")
     before = set_mode(workspace, session, name)
-    text = f"Mode{where} {name}: {MODES[name].said}." + (f" (It was {before}.)" if before != name else "")
+    text = f"Mode{where} {name}: {MODES[name].description}." + (f" (It was {before}.)" if before != name else "")
     return Warned(text) if name == BYPASS else Message(text)
 
 

@@ -67,7 +67,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     return {
         "rules": shown,
         "mode": mode_of(workspace),
-        "modes": {name: one.said for name, one in MODES.items()},
+        "modes": {name: mode.description for name, mode in MODES.items()},
         "agent": workspace.agent(agent).name,
         "agents": [name for name, one in workspace.agents.items() if not one.hidden],
         "permissions": known_permissions(workspace),

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import InvalidArgumentsError, PermissionDeniedError, ToolError, Workspace, tool
 from opencode_jupyter.core.events import Bus
-from opencode_jupyter.core.permission import PermissionRequest, PermissionService, Rule, disabled, evaluate
+from opencode_jupyter.core.permission import (
+    PermissionQuery,
+    PermissionRequest,
+    PermissionService,
+    Rule,
+    disabled,
+    evaluate,
+)
 from opencode_jupyter.core.permission.modes import (
     MODES,
     is_mode_rule,
@@ -142,7 +149,14 @@ async def test_an_older_approval_does_not_answer_what_waits_in_mode_ask() -> Non
 
     def ask(permission: str, pattern: str) -> Any:
         return service.ask(
-            session_id="ses_1", permission=permission, patterns=[pattern], always=["*"], ruleset=rules, agent="build"
+            PermissionQuery(
+                session_id="ses_1",
+                permission=permission,
+                patterns=[pattern],
+                always=["*"],
+                ruleset=rules,
+                agent="build",
+            )
         )
 
     waiting = asyncio.create_task(ask("bash", "git push"))

@@ -13,7 +13,13 @@ from opencode_jupyter.core.errors import (
     PermissionRejectedError,
 )
 from opencode_jupyter.core.events import Bus
-from opencode_jupyter.core.permission import Decision, PermissionRequest, PermissionService, from_config
+from opencode_jupyter.core.permission import (
+    Decision,
+    PermissionQuery,
+    PermissionRequest,
+    PermissionService,
+    from_config,
+)
 from tests.support.asking import Log, start, until, waiting
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +63,11 @@ async def test_cascade_to_a_loop_of_another_thread(service: PermissionService) -
 
     def elsewhere() -> None:
         try:
-            outcome.append(asyncio.run(service.ask(session_id=S1, permission="bash", patterns=["git b"], ruleset=ASK)))
+            outcome.append(
+                asyncio.run(
+                    service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["git b"], ruleset=ASK))
+                )
+            )
         except Exception as e:
             outcome.append(e)
 
@@ -74,7 +84,7 @@ async def test_cascade_to_a_loop_of_another_thread(service: PermissionService) -
 
 def test_a_loop_that_was_closed_while_an_ask_waits_harms_nobody(service: PermissionService) -> None:
     loop = asyncio.new_event_loop()
-    task = loop.create_task(service.ask(session_id=S1, permission="x", patterns=["y"], ruleset=ASK))
+    task = loop.create_task(service.ask(PermissionQuery(session_id=S1, permission="x", patterns=["y"], ruleset=ASK)))
     loop.run_until_complete(asyncio.sleep(0.01))
     [request] = service.pending()
     loop.close()
@@ -141,16 +151,18 @@ async def test_approve_plain_and_async() -> None:
 
     service = PermissionService(Bus(), always)
     log = Log(service)
-    decision = await service.ask(session_id=S1, permission="bash", patterns=["x"], always=["*"], ruleset=ASK)
+    decision = await service.ask(
+        PermissionQuery(session_id=S1, permission="bash", patterns=["x"], always=["*"], ruleset=ASK)
+    )
     assert (decision.reply, decision.by) == ("always", "approve")
     assert [e[0] for e in log.entries] == ["asked", "replied"]
     assert len(seen) == 1
-    await service.ask(session_id=S1, permission="bash", patterns=["y"], ruleset=ASK)
+    await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["y"], ruleset=ASK))
     assert len(seen) == 1
 
     service = PermissionService(Bus(), slowly)
     with pytest.raises(PermissionCorrectedError, match="not today"):
-        await service.ask(session_id=S1, permission="bash", patterns=["x"], ruleset=ASK)
+        await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["x"], ruleset=ASK))
 
 
 async def test_a_reply_from_elsewhere_outruns_approve() -> None:

@@ -10,7 +10,7 @@ from opencode_jupyter.core.errors import (
     PermissionDeniedError,
     PermissionRejectedError,
 )
-from opencode_jupyter.core.permission import PermissionService, Rule, from_config
+from opencode_jupyter.core.permission import PermissionQuery, PermissionService, Rule, from_config
 from tests.support.asking import Log, start, waiting
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +24,9 @@ S1, S2 = "ses_one", "ses_two"
 async def test_allowed_by_rule_asks_nobody(service: PermissionService) -> None:
     log = Log(service)
     ruleset = from_config({"bash": "allow"}, "opencode.json")
-    decision = await service.ask(session_id=S1, permission="bash", patterns=["ls", "rm x"], ruleset=ruleset)
+    decision = await service.ask(
+        PermissionQuery(session_id=S1, permission="bash", patterns=["ls", "rm x"], ruleset=ruleset)
+    )
     assert (decision.action, decision.reply, decision.by) == ("allow", None, "rule")
     assert [r.origin for r in decision.rules] == ["opencode.json"] * 2
     assert log.entries == [] and service.pending() == []
@@ -32,14 +34,16 @@ async def test_allowed_by_rule_asks_nobody(service: PermissionService) -> None:
 
 
 async def test_no_patterns_are_allowed(service: PermissionService) -> None:
-    decision = await service.ask(session_id=S1, permission="bash", patterns=[], ruleset=from_config("deny"))
+    decision = await service.ask(
+        PermissionQuery(session_id=S1, permission="bash", patterns=[], ruleset=from_config("deny"))
+    )
     assert decision.action == "allow"
 
 
 async def test_denied_by_rule_lists_the_rules_that_speak_of_it(service: PermissionService) -> None:
     ruleset = from_config({"*": "ask", "edit": "deny", "bash": {"ls": "allow", "rm *": "deny"}})
     with pytest.raises(PermissionDeniedError) as caught:
-        await service.ask(session_id=S1, permission="bash", patterns=["ls", "rm x"], ruleset=ruleset)
+        await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["ls", "rm x"], ruleset=ruleset))
     assert caught.value.rules == [ruleset[0], ruleset[2], ruleset[3]]
     assert '[{"permission":"*","pattern":"*","action":"ask"},{"permission":"bash"' in str(caught.value)
     assert service.history[-1].action == "deny" and service.history[-1].reply is None
@@ -52,7 +56,7 @@ async def test_a_denied_pattern_is_found_before_anything_is_asked(
     log = Log(service)
     ruleset = from_config({"bash": {"*": "ask", "rm *": "deny"}})
     with pytest.raises(PermissionDeniedError):
-        await service.ask(session_id=S1, permission="bash", patterns=patterns, ruleset=ruleset)
+        await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=patterns, ruleset=ruleset))
     assert log.entries == []
 
 
@@ -60,9 +64,13 @@ async def test_a_deny_of_the_rules_beats_an_approval_of_the_session(service: Per
     service.remember(Rule("bash", "*", "allow", "this session"))
     with pytest.raises(PermissionDeniedError):
         await service.ask(
-            session_id=S1, permission="bash", patterns=["rm x"], ruleset=from_config({"bash": {"rm *": "deny"}})
+            PermissionQuery(
+                session_id=S1, permission="bash", patterns=["rm x"], ruleset=from_config({"bash": {"rm *": "deny"}})
+            )
         )
-    assert (await service.ask(session_id=S1, permission="bash", patterns=["ls"], ruleset=ASK)).action == "allow"
+    assert (
+        await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["ls"], ruleset=ASK))
+    ).action == "allow"
 
 
 async def test_a_deny_of_the_session_counts_and_can_be_revoked(service: PermissionService) -> None:
@@ -70,10 +78,10 @@ async def test_a_deny_of_the_session_counts_and_can_be_revoked(service: Permissi
     service.remember(rule)
     ruleset = from_config("allow")
     with pytest.raises(PermissionDeniedError) as caught:
-        await service.ask(session_id=S1, permission="bash", patterns=["rm x"], ruleset=ruleset)
+        await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["rm x"], ruleset=ruleset))
     assert rule in caught.value.rules
     assert service.revoke(rule) and not service.revoke(rule)
-    await service.ask(session_id=S1, permission="bash", patterns=["rm x"], ruleset=ruleset)
+    await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["rm x"], ruleset=ruleset))
 
 
 async def test_check_asks_nothing(service: PermissionService) -> None:
@@ -172,7 +180,9 @@ async def test_always_remembers_the_always_patterns_for_every_session(service: P
     assert (await task).reply == "always"
     assert service.approved == [Rule("bash", "git *", "allow"), Rule("bash", "x", "allow")]
     assert service.approved[0].origin == "this session"
-    decision = await service.ask(session_id=S2, permission="bash", patterns=["git status"], ruleset=ASK)
+    decision = await service.ask(
+        PermissionQuery(session_id=S2, permission="bash", patterns=["git status"], ruleset=ASK)
+    )
     assert decision.by == "rule" and decision.rules[0].origin == "this session"
 
 
@@ -267,7 +277,7 @@ async def test_reject_forms(
 async def test_a_person_reads_which_rule_denied(service: PermissionService) -> None:
     rules = [Rule("bash", "*", "allow"), Rule("bash", "rm *", "deny", "opencode.json"), Rule("bash", "ls", "deny")]
     with pytest.raises(PermissionDeniedError) as caught:
-        await service.ask(session_id="ses", permission="bash", patterns=["rm x"], ruleset=rules)
+        await service.ask(PermissionQuery(session_id="ses", permission="bash", patterns=["rm x"], ruleset=rules))
     assert 'A rule denies this call: bash "rm *": deny from opencode.json. ' in caught.value.for_person
     assert all(rule.pattern in str(caught.value) for rule in rules)
 
@@ -309,4 +319,6 @@ async def test_a_bad_reply_is_refused_and_the_request_waits_on(service: Permissi
 
 async def test_a_subscriber_may_reply_at_once(service: PermissionService) -> None:
     service.bus.subscribe("permission.asked", lambda e: service.reply(e["properties"]["id"], "once", by="policy"))
-    assert (await service.ask(session_id=S1, permission="x", patterns=["y"], ruleset=ASK)).by == "policy"
+    assert (
+        await service.ask(PermissionQuery(session_id=S1, permission="x", patterns=["y"], ruleset=ASK))
+    ).by == "policy"
