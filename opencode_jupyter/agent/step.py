@@ -99,11 +99,11 @@ class Step:
             case events.CallDelta(index, text):
                 call = self._incomplete.get(index)
                 if call is not None:
-                    call.receive(text)
+                    call.receive_arguments(text)
             case events.CallEnd():
                 call = self._incomplete.pop(event.index, None) or self._start_call(None, event.id, event.name)
                 name, arguments, tool = self._offered.resolve_call(event.name, event.arguments)
-                call.received(name, arguments, tool, event.metadata)
+                call.complete_arguments(name, arguments, tool, event.metadata)
                 self.calls.append(call)
                 group.start_soon(self._run_call, call)
             case events.Finish():
@@ -125,7 +125,7 @@ class Step:
                 by="model",
                 extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
                 parent=run.parent,
-                arriving=True,
+                streaming=True,
             ),
         )
         call.ctx.messages = run.transcript

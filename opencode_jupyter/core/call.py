@@ -1,7 +1,7 @@
-"""One call, from request to final state: the only way a tool runs, whoever asks for it.
+"""One call, from request to final state: the only way a tool runs, whoever calls it.
 
-pending -> before-hooks -> validation -> doom loop -> running (the tool, its asks) -> truncation -> after-hooks
--> completed or error. Everything that can end a call early ends its one cancel scope.
+pending -> before-hooks -> validation -> doom loop -> running (the tool, its permission requests) -> truncation ->
+after-hooks -> completed or error. Everything that can end a call early ends its one cancel scope.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-JUST_SETTLED = 0.02
-"""Seconds after its making in which a call need not look again whether tools came or went."""
+FRESH_FOR = 0.02
+"""Seconds after its creation in which a call need not check again whether tools came or went."""
 
 By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
@@ -63,13 +63,13 @@ class CallOptions:
         timeout: its limit in seconds; waiting for a person does not count.
         by: who wrote it.
         call_id: the model's id of it; that of its part if left out.
-        extra: what its tool finds in `ToolContext.extra`.
+        extra: `ToolContext.extra` of its tool.
         parent_id: the part of the call that it belongs to.
         parent: that call itself, if it is made inside one of this workspace.
-        on_update: told of every change of the part.
+        on_update: called with the part after every change.
         dry_run: list its permission requests instead of running it.
-        tool: the tool it goes to; looked up by its name if left out.
-        arriving: a model is still writing its arguments.
+        tool: the tool to run; looked up by its name if left out.
+        streaming: a model is still writing its arguments.
     """
 
     timeout: float | None = None
@@ -81,7 +81,7 @@ class CallOptions:
     on_update: Callable[[ToolPart], None] | None = None
     dry_run: bool = False
     tool: Tool | None = None
-    arriving: bool = False
+    streaming: bool = False
 
 
 class Call(CallApproval):
@@ -90,14 +90,14 @@ class Call(CallApproval):
     Attributes:
         part: its state as data.
         arguments: those it runs with; in `part` their secrets are masked.
-        tool: the tool it reaches; None if there is none of that name. One that is given is not looked up.
-        asked: how many times it, or a call it made, waits for a person right now.
-        parent: the call inside which this one was made (batch; task, in the session it began); None for the others.
-        children: the calls it made, in the order they were asked for; each has a part and a state of its own.
-        on_update: told of every change of `part` (at most 20 a second while it runs, and the last one always).
+        tool: the tool it runs; None if there is none of that name. One that is passed in is not looked up.
+        waiting: how many times it, or a call it made, waits for a person right now.
+        parent: the call inside which this one was made (batch; task, in the session it started); None for the others.
+        children: the calls it made, in order; each has a part and a state of its own.
+        on_update: called after every change of `part` (at most 20 a second while it runs, and the last one always).
     """
 
-    __slots__ = ("_given", "_nested", "_settled_at", "_too_deep", "children")
+    __slots__ = ("_fresh_at", "_has_tool", "_nested", "_too_deep", "children")
 
     def __init__(
         self,
@@ -118,28 +118,28 @@ class Call(CallApproval):
         self.timeout = options.timeout
         self.on_update = options.on_update
         self.signal = AbortSignal()
-        self.asked = 0
+        self.waiting = 0
         self._call_approval, self._earlier = None, []
         self.revised = False
         self.error = None
         self.dry_run = options.dry_run
         self.parent = parent
         self.children: list[Call] = []
-        self._given = tool is not None
+        self._has_tool = tool is not None
         self._nested = parent is not None and parent.session is session
         self._pieces, self._last_parse = [], 0.0
-        self._settled_at = 0.0
+        self._fresh_at = 0.0
         self._too_deep = (
             type(arguments) is dict
-            and not SCALARS.issuperset(map(type, arguments.values()))  # most calls; no function of ours runs
+            and not SCALARS.issuperset(map(type, arguments.values()))  # most calls; nothing is called
             and is_nested_too_deeply(arguments)
         )
         if self._too_deep:
             arguments = {}
         if by == "user":
             workspace.registry.invalidate()
-        if tool is None and not options.arriving and workspace.registry.is_fresh(name):
-            self._settled_at = time.monotonic()
+        if tool is None and not options.streaming and workspace.registry.is_fresh(name):
+            self._fresh_at = time.monotonic()
             name, arguments = self._corrected(name, arguments)
         self.tool = tool if tool is not None else workspace.registry.get(name)
         part_id = ids.create("part")
@@ -171,7 +171,7 @@ class Call(CallApproval):
         )
         self._scope = self._loop = self._timer = None
         self._last_update = 0.0
-        self._asked_at = 0.0
+        self._waiting_since = 0.0
         self.waits = []
         self._remaining = None
 
@@ -200,7 +200,7 @@ class Call(CallApproval):
                         result = await self._stages()
                         break
                     except ArgumentsRevisedError as revised:
-                        self._begin_again(revised)
+                        self._restart(revised)
             if self._scope.cancelled_caught:
                 raise self._cancelled()  # noqa: TRY301 - one handler for every ending
         except BaseException as error:
@@ -228,52 +228,52 @@ class Call(CallApproval):
         return correct_name(self._workspace.registry, name), arguments
 
     @property
-    def _found(self) -> bool:
-        """True if the call has its tool, and no place that tools come from has to be asked for another."""
+    def _is_resolved(self) -> bool:
+        """True if the call has its tool, and no source has to be checked for another."""
         registry, name = self._workspace.registry, self.part.tool
-        if self._given:
+        if self._has_tool:
             return True
-        if time.monotonic() - self._settled_at > JUST_SETTLED and not registry.is_fresh(name):
+        if time.monotonic() - self._fresh_at > FRESH_FOR and not registry.is_fresh(name):
             return False
         return self.tool is not None and self.tool is registry.get(name)
 
-    async def _find(self) -> None:
-        """Have the places that tools come from look for the one that is wanted.
+    async def _resolve(self) -> None:
+        """Have the sources load the tool of this name.
 
         Raises:
-            ToolError: a person refused what loading it needs.
+            ToolError: a person denied what loading it needs.
         """
         registry, part = self._workspace.registry, self.part
         before, agents = (part.tool, self.arguments, self.tool), self._workspace.agents
-        if not registry.is_fresh(part.tool):  # else another call had it loaded since this one was made
+        if not registry.is_fresh(part.tool):  # else another call had it loaded in the meantime
             await registry.prepare(part.tool, self)
-        self._take_agent(agents)
+        self._renew_agent(agents)
         part.tool, self.arguments = self._corrected(part.tool, self.arguments)
         self._set_state(Pending(self.arguments))
         self.tool = registry.get(part.tool)
         if (part.tool, self.arguments, self.tool) != before:
             self._changed()
 
-    def _take_agent(self, before: dict[str, Agent]) -> None:
-        """Go by the agent's rules as they are now, if a plugin or a person's trust changed the configuration."""
+    def _renew_agent(self, before: dict[str, Agent]) -> None:
+        """Use the agent's present rules, if a plugin or a person's trust changed the configuration."""
         if self._workspace.agents is not before:
             key = next((name for name, agent in before.items() if agent is self._agent), "")
             self._agent = self._workspace.agents.get(key, self._agent)
 
     async def _stages(self) -> ToolResult:
-        if self._workspace.config.removed and not self._given:
+        if self._workspace.config.removed and not self._has_tool:
             agents = self._workspace.agents
             await ask_for_project(self._workspace, self)
-            self._take_agent(agents)
-        if not self._found:
-            await self._find()
+            self._renew_agent(agents)
+        if not self._is_resolved:
+            await self._resolve()
         workspace, part = self._workspace, self.part
         hook_input = {"tool": part.tool, "sessionID": part.session_id, "callID": part.call_id}
         tool, bound, arguments, validated = await self._prepare(hook_input)
-        await self._permit(tool, bound.definition.asks, arguments)
+        await self._approve_tool(tool, bound.definition.asks, arguments)
         if not self.dry_run and self._by != "user" and not self._nested:
-            # A person who runs a cell again means it; the guard is for models and for code. A batch counts as one call:
-            # what is in it was asked for at once, without having seen a result in between.
+            # A person runs a cell again on purpose; the guard is for models and for code. A batch counts as one call:
+            # its calls were made at once, without a result in between.
             recent = self.session.recent
             recent.append(doom_loop.key(part.tool, arguments))
             if doom_loop.is_looping(recent):
@@ -307,12 +307,12 @@ class Call(CallApproval):
         part.result = result.without_value()
         part.outcome = CallOutcome.COMPLETED
         end = now if (now := now_ms()) > start else start  # the clock may have been set back
-        done = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
-        part.state = done if masker is None else masker.value(done)
+        state = Completed(arguments, start, end, result.title, result.output, result.metadata, result.attachments)
+        part.state = state if masker is None else masker.value(state)
         return result
 
     async def _prepare(self, hook_input: dict[str, Any]) -> tuple[Tool, Bound, dict[str, Any], Any]:
-        """The tool, its definition, its arguments as they are kept, and the same validated; hooks had their say.
+        """The tool, its definition, its arguments for the record, and the same validated, after the hooks.
 
         Raises:
             ToolError: there is no such tool, or the arguments do not fit.
@@ -344,7 +344,7 @@ class Call(CallApproval):
             fallback = workspace.registry.get(INVALID)
             if self._by != "model" or self._nested or fallback is None:
                 raise
-            # A model is told what was wrong and its turn goes on.
+            # The model gets the reason as a result, and its turn continues.
             part.tool, arguments = invalid_call(part.tool, str(error))
             self.ctx.extra = {**self.ctx.extra, FOR_PERSON: error.for_person}
         hook_input["tool"] = part.tool
@@ -360,16 +360,18 @@ class Call(CallApproval):
 
     # ------------------------------------------------------------------ progress
 
-    def received(self, name: str, arguments: dict[str, Any], tool: Tool, metadata: dict[str, Any] | None) -> None:
-        """The arguments of an arriving call are whole and it is settled what they go to; now it can be run.
+    def complete_arguments(
+        self, name: str, arguments: dict[str, Any], tool: Tool, metadata: dict[str, Any] | None
+    ) -> None:
+        """Set the tool and all arguments of a streaming call; now it can be run.
 
         Args:
-            name: the tool's id; a wrongly written one is put right.
-            arguments: as the model meant them.
+            name: the tool's id, corrected.
+            arguments: parsed.
             tool: what the model was offered under that name.
             metadata: the provider's own data about the call.
         """
-        self.part.tool, self.tool, self._given = name, tool, True
+        self.part.tool, self.tool, self._has_tool = name, tool, True
         self.part.provider_metadata = metadata
         self.arguments = arguments
         self._set_state(Pending(arguments))
@@ -379,9 +381,10 @@ class Call(CallApproval):
     def child(self, name: str, arguments: dict[str, Any]) -> Call:
         """A call made by this one, for the same agent, in the same message; it joins `children`. Await its `run`.
 
-        It has its own part, asks and card. What ends this call ends it too, and it has no time limit of its own.
+        It has its own part, permission requests and card. What ends this call ends it too; it has no time limit of its
+        own.
         """
-        made = Call(
+        call = Call(
             self._workspace,
             name,
             arguments,
@@ -390,25 +393,25 @@ class Call(CallApproval):
             message_id=self.part.message_id,
             options=CallOptions(by=self._by, extra=self.ctx.extra, parent=self, dry_run=self.dry_run),
         )
-        made.ctx.messages = self.ctx.messages
-        self.children.append(made)
-        return made
+        call.ctx.messages = self.ctx.messages
+        self.children.append(call)
+        return call
 
     def refuse(self, error: BaseException) -> None:
-        """End a call that does not run (any further): its part says why."""
+        """End a call that does not run (any further) with this error."""
         self._fail(error)
         self._changed()
 
-    async def judge(self) -> list[Decision]:
+    async def preview(self) -> list[Decision]:
         """The requests that a call made with ``dry_run`` would make, each with its decision.
 
         Raises:
             ToolError: no such tool, or the arguments do not fit.
         """
         with contextlib.suppress(DryRunEnd):
-            if not self._found:
-                await self._find()
-        if self.part.decisions:  # what is asked before its code is loaded; the rest can't be known
+            if not self._is_resolved:
+                await self._resolve()
+        if self.part.decisions:  # those before its code is loaded; the rest can't be known
             return self.part.decisions
         if self.tool is not None and not self.tool.builtin:
             bound = await self.tool.init(InitContext(self._agent, self._workspace))
@@ -416,7 +419,7 @@ class Call(CallApproval):
             return [await self._ask(self.part.tool, ["*"], [], {})]
         with contextlib.suppress(DryRunEnd):
             await self.run()
-        return [*self.part.decisions, *(noted for child in self.children for noted in child.part.decisions)]
+        return [*self.part.decisions, *(decision for child in self.children for decision in child.part.decisions)]
 
     # ------------------------------------------------------------------ endings
 

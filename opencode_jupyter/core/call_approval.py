@@ -1,4 +1,4 @@
-"""How a call asks a person: for permission, for trust, for answers; and the clock that stands still meanwhile."""
+"""What a call requests of a person: permission, trust, answers; its time limit does not count meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .context import InitContext, ToolContext
 from .errors import ArgumentsRevisedError, DryRunEnd, ToolError
 from .permission import Action, Decision, PermissionQuery, Rule
 from .permission.modes import rules_of, tool_denied
-from .permission.request import SANDBOX, TRUST
+from .permission.request import DOOM_LOOP, SANDBOX, TRUST
 from .schema import wire_names
 from .wildcard import match
 
@@ -31,18 +31,17 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 
-NOT_OF_ARGUMENTS = frozenset({TRUST, SANDBOX, "doom_loop"})
-"""Asks that other arguments would not answer: whether code is trusted, whether the same call is made once more, or
-without the sandbox."""
-CHANGE = ("diff", "files")
-"""Metadata of a request, and of a call, that says how files are changed."""
+NOT_REVISABLE = frozenset({TRUST, SANDBOX, DOOM_LOOP})
+"""Permissions that are not about the arguments: trust in code, the same call again, a call without the sandbox."""
+CHANGE_KEYS = ("diff", "files")
+"""Metadata of a request, and of a call, that describes how files are changed."""
 WAITING_FOR = "waitingFor"
-"""Metadata of a running call: the file that another call changes first."""
+"""Metadata of a running call: the file that it waits for, because another call holds it."""
 REVISED_NOTE = "\n\n(The user changed the arguments of this call before it ran; it ran with {arguments}.)"
 
 
 def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> list[Rule]:
-    """The rules that a call is judged by, but for this session's approvals: the agent's, then the session's."""
+    """The rules for a call, without this session's approvals: the agent's, then the session's."""
     rules = agent.model_permission if by == "model" else agent.permission
     own = workspace.rules
     if own or session.permission or session.parent_id is not None:
@@ -51,23 +50,23 @@ def rules_for(workspace: ToolHost, agent: Agent, session: Session, by: By) -> li
 
 
 class CallApproval(Reporting):
-    """The part of a `Call` that asks."""
+    """The part of a `Call` that requests permission and answers."""
 
     __slots__ = (
-        *("_agent", "_asked_at", "_by", "_earlier", "_call_approval", "_remaining", "_scope"),
-        *("arguments", "asked", "ctx", "revised", "session", "timeout", "tool", "waits"),
+        *("_agent", "_by", "_call_approval", "_earlier", "_remaining", "_scope", "_waiting_since"),
+        *("arguments", "ctx", "revised", "session", "timeout", "tool", "waiting", "waits"),
     )
     _agent: Agent
-    _asked_at: float
+    _waiting_since: float
     _by: By
     _earlier: list[Decision]
     """The decisions made before a person changed the arguments."""
     _call_approval: Decision | None
-    """The approval of the call as a whole, under the tool's own id."""
+    """The approval of the whole call, under the tool's own id."""
     _remaining: float | None
     _scope: anyio.CancelScope | None
     arguments: dict[str, Any]
-    asked: int
+    waiting: int
     ctx: ToolContext
     revised: bool
     """True if a person changed the arguments."""
@@ -79,16 +78,16 @@ class CallApproval(Reporting):
 
     @property
     def ruleset(self) -> list[Rule]:
-        """The rules this call is judged by: the agent's, then the session's."""
+        """The rules for this call: the agent's, then the session's."""
         return rules_for(self._workspace, self._agent, self.session, self._by)
 
     async def ask_trust(self, permission: str, pattern: str, metadata: dict[str, Any]) -> Decision:
-        """Ask a person before code of the project is loaded; no rule of a config file answers it (`core.trust`).
+        """Request a person's trust before code of the project is loaded; no rule of a config file grants it.
 
         Raises:
-            PermissionRejectedError: the person said no, or nobody is there.
-            PermissionCorrectedError: the person said no and why.
-            DryRunEnd: this is a dry run; what the code would ask can't be known before it is loaded.
+            PermissionRejectedError: the person denied it, or nobody is there.
+            PermissionCorrectedError: the person denied it with a reason.
+            DryRunEnd: this is a dry run; what the code would request can't be known before it is loaded.
         """
         decision = await self._ask(permission, [pattern], [], metadata, [])
         if self.dry_run:
@@ -134,17 +133,17 @@ class CallApproval(Reporting):
                 decision = await self._workspace.permissions.ask(query)
         except ToolError as error:
             if error.decision is not None:
-                self._decided(error.decision)
-                self._keep_change(metadata)
+                self._record(error.decision)
+                self._keep_denied_change(metadata)
             raise
-        self._decided(decision)
+        self._record(decision)
         if decision.waited:
             self._changed()
         return decision
 
-    def _keep_change(self, metadata: dict[str, Any]) -> None:
-        """Keep the change that was denied, as the request showed it, in the part of the call."""
-        state, change = self.part.state, {name: metadata[name] for name in CHANGE if metadata.get(name)}
+    def _keep_denied_change(self, metadata: dict[str, Any]) -> None:
+        """Keep the change that the request showed in the part of the call."""
+        state, change = self.part.state, {name: metadata[name] for name in CHANGE_KEYS if metadata.get(name)}
         if change and isinstance(state, Running):
             self._set_state(replace(state, metadata={**(state.metadata or {}), **change}))
 
@@ -154,27 +153,27 @@ class CallApproval(Reporting):
         self._earlier = [decision for decision in self._earlier if decision.permission != permission]
         return taken
 
-    async def _permit(self, tool: Tool, asks: bool, arguments: dict[str, Any]) -> None:
+    async def _approve_tool(self, tool: Tool, asks: bool, arguments: dict[str, Any]) -> None:
         """Apply the rules on the tool's own id, whoever calls it.
 
-        Built-in tools ask under their permission themselves; of those that use another tool's, or none, a rule that
+        Built-in tools request their permission themselves; of those that use another tool's, or none, a rule that
         names their id can deny them.
 
-        A tool that `asks` for permission under its own id itself (`Definition.asks`) is denied here only what no
-        request of it could pass.
+        A tool that `asks` for permission under its own id itself (`Definition.asks`) is denied here only if none of
+        its requests could be approved.
 
         Raises:
             ToolError: a rule or a person denies the tool.
         """
         name, session = tool.id, self.session
-        switched = session.tool_rules or session.parent_id is not None
-        denying = tool_denied(self._workspace, session, name) if switched else None
+        has_switches = session.tool_rules or session.parent_id is not None
+        denying = tool_denied(self._workspace, session, name) if has_switches else None
         if denying is None and tool.builtin:
             if tool.permission == name:  # its own requests apply the rules
                 return
             firm = [rule for rule in self.ruleset if not (rule.stricter and rule.action == "ask")]
-            named = (rule for rule in reversed(firm) if rule.permission != "*" and match(name, rule.permission))
-            last = next(named, None)
+            matching = (rule for rule in reversed(firm) if rule.permission != "*" and match(name, rule.permission))
+            last = next(matching, None)
             denying = last if last is not None and (last.pattern, last.action) == ("*", "deny") else None
         if denying is not None:
             await self._ask(name, ["*"], [], {}, [denying])
@@ -185,8 +184,8 @@ class CallApproval(Reporting):
         permissions = self._workspace.permissions
         patterns = ["*"]
         if asks:
-            naming = (rule for rule in (*rules, *permissions.approved) if match(name, rule.permission))
-            patterns += [rule.pattern for rule in naming if rule.action != "deny"]
+            matching = (rule for rule in (*rules, *permissions.approved) if match(name, rule.permission))
+            patterns += [rule.pattern for rule in matching if rule.action != "deny"]
         actions = {rule.action for rule in permissions.check(name, patterns, rules)}
         if actions == {"allow"} or (asks and actions != {"deny"}):
             return
@@ -197,20 +196,20 @@ class CallApproval(Reporting):
         if self.dry_run:
             raise DryRunEnd
         with self._clock_stopped():
-            answered = await self._workspace.questions.put(
+            answered = await self._workspace.questions.ask_request(
                 session_id=part.session_id,
                 questions=questions,
                 tool={"messageID": part.message_id, "callID": part.call_id},
-                ended=part.answered.append,
+                on_end=part.answered.append,
             )
         self._changed()
         return answered.answers or []
 
     @contextmanager
     def queued(self, name: str) -> Iterator[None]:
-        """While another call holds the file `name`, which this one is to change: its card says so.
+        """Show on the card, and stop the clock, while another call holds the file `name`.
 
-        The other one may wait for a person, so this one's clock stands still too.
+        The other one may wait for a person, so the time does not count here either.
         """
         state = self.part.state
         if isinstance(state, Running):
@@ -221,29 +220,29 @@ class CallApproval(Reporting):
             self.report(state.title, state.metadata)
 
     async def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
-        """Have the call begin again with other arguments, in place of an answer to what it asks now.
+        """Restart the call with other arguments, in place of a reply to its pending request.
 
         It goes through the whole pipeline again: hooks see the new arguments and rules judge them. The person who
-        submits them approves them, so only what another rule or permission asks for is a new request. A model is told
-        of it with the result.
+        submits them approves them, so only what another rule or permission asks for is a new request. The result tells
+        a model about it.
 
         Args:
-            request_id: the ask that waits.
+            request_id: the pending request.
             arguments: all of them.
-            by: the way in which the person's word came.
+            by: the channel through which they came.
 
         Returns:
-            False if nothing waits under that id (any more).
+            False if no request of that id is pending (any more).
 
         Raises:
-            InvalidArgumentsError: they do not fit the tool; the ask goes on waiting.
-            ToolError: the ask is not about this call's arguments.
+            InvalidArgumentsError: they do not fit the tool; the request stays pending.
+            ToolError: the request is not about this call's arguments.
         """
-        waiting = {request.id: request for request in self._workspace.permissions.pending()}.get(request_id)
-        if waiting is None or self.tool is None:
+        pending = {request.id: request for request in self._workspace.permissions.pending()}.get(request_id)
+        if pending is None or self.tool is None:
             return False
-        if (waiting.tool or {}).get("callID") != self.part.call_id or waiting.permission in NOT_OF_ARGUMENTS:
-            raise ToolError(f"What is asked here ({waiting.permission}) can't be changed by other arguments")
+        if (pending.tool or {}).get("callID") != self.part.call_id or pending.permission in NOT_REVISABLE:
+            raise ToolError(f"Other arguments do not change this request ({pending.permission}); approve or deny it.")
         masker = self._workspace.masker()
         if masker is not None:  # the person saw the arguments masked
             arguments = masker.restore(arguments, self.arguments)
@@ -252,22 +251,21 @@ class CallApproval(Reporting):
         bound.validate(arguments)
         return self._workspace.permissions.revise(request_id, arguments, by=by)
 
-    def _begin_again(self, revised: ArgumentsRevisedError) -> None:
+    def _restart(self, revised: ArgumentsRevisedError) -> None:
         self.revised = True
         self._call_approval = None
-        self._earlier = [d for d in self.part.decisions if d.permission not in NOT_OF_ARGUMENTS and d.reply is not None]
+        self._earlier = [d for d in self.part.decisions if d.permission not in NOT_REVISABLE and d.reply is not None]
         self.ctx._report, self.ctx.proceeded = None, False
-        arguments = renew_description(self.arguments, revised.arguments)
-        self.arguments = arguments
+        self.arguments = renew_description(self.arguments, revised.arguments)
         self._set_state(Pending(self.arguments))
         self._changed()
 
-    def _decided(self, decision: Decision) -> None:
+    def _record(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
         if self._workspace.store is None:
             return
         audit_log(self._workspace.data_dir).append(entry_of(self.part, decision))
-        if decision.by != "rule":  # what rules allow stands in the part
+        if decision.by != "rule":  # what rules allow is in the part
             self._workspace.store.put_decision(decision)
 
     def _note(self, query: PermissionQuery) -> Decision:
@@ -281,33 +279,33 @@ class CallApproval(Reporting):
 
     @contextmanager
     def _clock_stopped(self) -> Iterator[None]:
-        """Time spent waiting for a person does not count against the call's limit, nor against its parent's."""
+        """Time of this block, in which a person is waited for, counts neither for the call's limit nor its parent's."""
         self._pause()
-        self.asked += 1
+        self.waiting += 1
         try:
             yield
         finally:
-            self.asked -= 1
+            self.waiting -= 1
             self._resume()
 
     def _pause(self) -> None:
         if self.parent is not None:
             self.parent._pause()
-            self.parent.asked += 1
-        if self.asked == 0:
-            self._asked_at = time.monotonic()
-        if self.timeout is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
+            self.parent.waiting += 1
+        if self.waiting == 0:
+            self._waiting_since = time.monotonic()
+        if self.timeout is not None and self.waiting == 0 and self._scope is not None and self._loop is not None:
             self._remaining = self._scope.deadline - self._loop.time()
             self._scope.deadline = float("inf")
 
     def _resume(self) -> None:
         if self.parent is not None:
-            self.parent.asked -= 1
+            self.parent.waiting -= 1
             self.parent._resume()
-        if self.asked == 0:
+        if self.waiting == 0:
             now = time.monotonic()
-            self.waits.append((self._asked_at, now))
-            self.part.waited += now - self._asked_at
-        if self._remaining is not None and self.asked == 0 and self._scope is not None and self._loop is not None:
+            self.waits.append((self._waiting_since, now))
+            self.part.waited += now - self._waiting_since
+        if self._remaining is not None and self.waiting == 0 and self._scope is not None and self._loop is not None:
             self._scope.deadline = self._loop.time() + self._remaining
             self._remaining = None

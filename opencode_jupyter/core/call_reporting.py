@@ -1,4 +1,4 @@
-"""How a call's state is kept in the store and reported to whoever watches it, from its first argument to its end."""
+"""How a call's state is stored and reported, from its first argument to its end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def why_cancelled(parent: Call | None) -> str:
 
 
 class Reporting:
-    """The part of a `Call` that keeps and reports its state."""
+    """The part of a `Call` that stores and reports its state."""
 
     __slots__ = (
         *("_last_parse", "_last_update", "_loop", "_pieces", "_timer", "_workspace"),
@@ -73,12 +73,12 @@ class Reporting:
     signal: AbortSignal
 
     def _set_state(self, state: State) -> None:
-        """Take a state, secrets masked: nothing else of a call is kept, shown or sent."""
+        """Set the state, secrets masked: nothing else of a call is stored, shown or sent."""
         masker = self._workspace.masker()
         self.part.state = state if masker is None else masker.value(state)
 
-    def receive(self, text: str) -> None:
-        """More of the arguments, as JSON text. Who watches the call is told at most ten times a second."""
+    def receive_arguments(self, text: str) -> None:
+        """Add to the arguments, as JSON text; reported at most ten times a second."""
         self._pieces.append(text)
         now = asyncio.get_running_loop().time()
         if now - self._last_parse < PARSE_INTERVAL:
@@ -96,22 +96,22 @@ class Reporting:
 
     @property
     def raw(self) -> str:
-        """The text of the arguments that has come so far."""
+        """The text of the arguments so far."""
         return "".join(self._pieces)
 
     def report(self, title: str | None, metadata: dict[str, Any] | None) -> None:
-        """Show how far the call is (`ToolContext.metadata`); on its own loop only."""
+        """Show the progress of the call (`ToolContext.metadata`); on its own loop only."""
         state = self.part.state
         if not isinstance(state, Running) or self._loop is None:
             return
         self._set_state(replace(state, title=title, metadata=metadata))
         if self._timer is not None:
             return
-        wait = self._last_update + UPDATE_INTERVAL - self._loop.time()
-        if wait <= 0:
+        delay = self._last_update + UPDATE_INTERVAL - self._loop.time()
+        if delay <= 0:
             self._send_update()
         else:
-            self._timer = self._loop.call_later(wait, self._send_update)
+            self._timer = self._loop.call_later(delay, self._send_update)
 
     def _send_update(self) -> None:
         self._timer = None
@@ -158,7 +158,7 @@ class Reporting:
             masker.mask_error(error)
 
     def _notify(self) -> None:
-        """Tell whoever watches this call or one above it, inside which it is drawn."""
+        """Call `on_update` of this call and of those above it, inside which it is drawn."""
         if self.on_update is not None:
             try:
                 self.on_update(self.part)

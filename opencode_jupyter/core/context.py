@@ -1,4 +1,4 @@
-"""The context of a running tool: its caller, asking for permission, reporting progress, noticing a stop."""
+"""The context of a running tool: its caller, permission requests, progress, noticing a stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import DryRunEnd, ToolAbortedError
-from .threads import call_on_loop, is_current, submit
+from .threads import as_coroutine, call_on_loop, is_current, submit
 
 if TYPE_CHECKING:
     from .agents import Agent
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .question_request import Answers
 
 T = TypeVar("T")
-NO_CALL = "this ToolContext belongs to no call, or to one that is over"
+NO_CALL = "this ToolContext belongs to no call, or to one that has ended"
 
 
 class AbortSignal:
-    """Says that a call should end. Async tools are cancelled anyway; sync ones (in a thread) look here."""
+    """Tells that a call should end. Async tools are cancelled anyway; sync ones (in a thread) check it."""
 
     __slots__ = ("_event", "reason")
 
@@ -86,13 +86,13 @@ class ToolContext:
     extra: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
     dry_run: bool = False
-    """Asks are noted, nothing is asked or done: `proceed` ends the call."""
+    """Permission requests are only listed: `proceed` ends the call."""
     proceeded: bool = False
-    """True if every ask is made and the work may have begun, for the tools that call `proceed`."""
+    """True if every permission request was made and the work may have started, for the tools that call `proceed`."""
     by: str = "python"
     """The caller: ``user`` (a person in a cell), ``python`` (code) or ``model``."""
     _call: Call | None = None
-    """The call while it runs. It lets go of its context when it ends: else every call would be garbage in a circle."""
+    """The call while it runs; unset at its end: a reference cycle would leave every call to the garbage collector."""
     _report: Callable[[str | None, dict[str, Any] | None], None] | None = None
     """A function that receives reports instead of the call (`core.streaming`)."""
     _loop: asyncio.AbstractEventLoop | None = None
@@ -106,29 +106,27 @@ class ToolContext:
         also: Sequence[str] = (),
         path: str | os.PathLike[str] | None = None,
     ) -> Decision:
-        """Go on only if the rules or a person allow it. Works on any thread's event loop.
+        """Continue only if the rules or a person allow it. Works on any thread's event loop.
 
         Args:
             permission: the permission's name (``edit``, ``bash``, ...).
             patterns: what exactly; each is judged.
-            always: patterns remembered when a person answers "for this session".
+            always: patterns remembered when a person replies "for this session".
             metadata: for the card: ``diff``, ``filepath``, ``command``.
-            also: judged too, but named in the ask only where a rule is stricter with it than with `patterns`: what
-                the person sees by other means, such as the place in a diff that a file is moved to.
+            also: judged too, but named in the request only where a rule is stricter with it than with `patterns`:
+                what the person sees by other means, such as the place in a diff that a file is moved to.
             path: the absolute path of the file or folder that the patterns are looked for in; rules are matched
                 against it too.
 
         Returns:
-            What decided, and how long a person took.
+            The decision, and how long a person took.
 
         Raises:
             PermissionDeniedError: a rule forbids it.
-            PermissionRejectedError: a person refused.
-            PermissionCorrectedError: a person refused and said why.
+            PermissionRejectedError: a person denied it.
+            PermissionCorrectedError: a person denied it with a reason.
         """
-        given = list(patterns), list(always), dict(metadata or {})
-        within = None if path is None else os.fspath(path)
-        return await self._on_loop(self._current_call._ask(permission, *given, also=list(also), path=within))
+        return await self._on_loop(self._request(permission, patterns, always, metadata, also, path))
 
     def ask_sync(
         self,
@@ -139,19 +137,32 @@ class ToolContext:
         also: Sequence[str] = (),
     ) -> Decision:
         """`ask` for a sync tool, which runs in a worker thread."""
-        given = list(patterns), list(always), dict(metadata or {})
-        return self._from_thread(self._current_call._ask(permission, *given, also=list(also)))
+        return self._from_thread(self._request(permission, patterns, always, metadata, also))
+
+    def _request(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        always: Sequence[str],
+        metadata: dict[str, Any] | None,
+        also: Sequence[str],
+        path: str | os.PathLike[str] | None = None,
+    ) -> Awaitable[Decision]:
+        folder = None if path is None else os.fspath(path)
+        return self._current_call._ask(
+            permission, list(patterns), list(always), dict(metadata or {}), also=list(also), path=folder
+        )
 
     async def question(self, questions: Sequence[Any]) -> Answers:
-        """Put questions to the person at the notebook and wait for the answers. Works on any thread's event loop.
+        """Ask the person at the notebook questions and wait for the answers. Works on any thread's event loop.
 
         Args:
             questions: `core.question_request.Question` objects, or dicts in OpenCode's form: ``question`` (the text),
                 ``header`` (a word or two), ``options`` (a list of ``{"label", "description"}``), ``multiple`` (several
-                may be chosen), ``custom`` (False: own words are not taken).
+                may be selected), ``custom`` (False: no answers in own words).
 
         Returns:
-            For each question the list of labels that were chosen, or of the person's own words; empty: not answered.
+            For each question the list of labels that were selected, or of the person's own words; empty: not answered.
 
         Raises:
             QuestionRejectedError: the person dismissed them, or nobody is there to answer.
@@ -170,21 +181,21 @@ class ToolContext:
         return self._call
 
     async def _on_loop(self, work: Awaitable[T]) -> T:
-        """Await what belongs to the call's loop, from whichever loop this is."""
+        """Await `work` on the call's loop, from whichever loop this is."""
         if self._loop is None:
             raise RuntimeError(NO_CALL)
         if is_current(self._loop):
             return await work
-        return await asyncio.wrap_future(submit(self._loop, _as_coroutine(work)))
+        return await asyncio.wrap_future(submit(self._loop, as_coroutine(work)))
 
     def _from_thread(self, work: Awaitable[T]) -> T:
         if self._loop is None:
             raise RuntimeError(NO_CALL)
-        return submit(self._loop, _as_coroutine(work)).result()
+        return submit(self._loop, as_coroutine(work)).result()
 
     @asynccontextmanager
     async def hold(self, path: str | os.PathLike[str]) -> AsyncIterator[None]:
-        """Hold a file while it is asked for and changed: other calls that change it wait, and their cards say so.
+        """Hold a file while its change is requested and made: other calls that change it wait, and their cards say so.
 
         On the call's own loop. A dry run changes nothing, so it neither holds the file nor waits for it.
         """
@@ -201,7 +212,7 @@ class ToolContext:
             yield
 
     def proceed(self) -> None:
-        """Say that every ask is made and the work begins; ends a dry run here. Built-in tools call it.
+        """Start the work after the last permission request; a dry run ends here. Built-in tools call it.
 
         Raises:
             DryRunEnd: this is a dry run.
@@ -211,7 +222,7 @@ class ToolContext:
         self.proceeded = True
 
     def metadata(self, title: str | None = None, metadata: dict[str, Any] | None = None) -> None:
-        """Show how far the call is: replaces title and metadata of the running part. Any thread may call it.
+        """Show the progress of the call: replaces title and metadata of the running part. Any thread may call it.
 
         Keys the card knows: ``output`` (live text), ``progress`` ({value, total, message}), ``diff``.
         """
@@ -224,7 +235,7 @@ class ToolContext:
     def child(self, name: str, arguments: dict[str, Any]) -> Call:
         """A call of another tool within this one, for the same agent: await its `Call.run`, on the call's own loop.
 
-        It is a call like any other (hooks, rules, asks, a part), shown inside this one's card.
+        It is a call like any other (hooks, rules, permission requests, a part), shown inside this one's card.
         """
         return self._current_call.child(name, arguments)
 
@@ -232,7 +243,3 @@ class ToolContext:
         """`path` as an absolute path: relative ones start at `directory`, ``~`` is the home folder; links stay."""
         expanded = os.path.expanduser(path)
         return Path(os.path.normpath(os.path.join(self.directory, expanded)))
-
-
-async def _as_coroutine(awaitable: Awaitable[T]) -> T:
-    return await awaitable

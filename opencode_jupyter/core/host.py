@@ -334,7 +334,7 @@ class ToolHost:
         Raises:
             ToolError: no such tool, or the arguments do not fit.
         """
-        return await self.start(name, arguments, dry_run=True, **options).judge()
+        return await self.start(name, arguments, dry_run=True, **options).preview()
 
     def abort(self, call_id: str, reason: str = "stopped") -> bool:
         """End a running call; False if there is none of that id. Any thread may call it."""

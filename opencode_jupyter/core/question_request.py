@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 Answers = list[list[str]]
-"""For each question in order the labels that were chosen, or a person's own words; empty: not answered."""
+"""For each question in order the labels that were selected, or a person's own words; empty: not answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer to choose."""
+    """One of the answers that a question offers."""
 
     label: str
     description: str = ""
@@ -25,9 +25,9 @@ class Question:
     Attributes:
         question: the whole question.
         header: a very short name for it, for a chip.
-        options: the answers to choose from.
-        multiple: whether several may be chosen.
-        custom: whether a person may answer in their own words.
+        options: the answers it offers.
+        multiple: several options may be selected.
+        custom: a person may answer in their own words.
     """
 
     question: str
@@ -37,7 +37,7 @@ class Question:
     custom: bool = True
 
     def to_wire(self) -> dict[str, Any]:
-        """OpenCode's form; what is as usual is left out."""
+        """OpenCode's form, without defaults."""
         wire: dict[str, Any] = {
             "question": self.question,
             "header": self.header,
@@ -52,13 +52,13 @@ class Question:
 
 @dataclass(slots=True)
 class QuestionRequest:
-    """Questions that are asked together, waiting for their answers.
+    """A pending request: questions that are asked together.
 
     Attributes:
         id: ``que_...``.
         session_id: ``ses_...``.
         questions: at least one.
-        tool: ``{"messageID", "callID"}`` of the call that asks, if any.
+        tool: ``{"messageID", "callID"}`` of the call, if any.
         asked: Unix milliseconds.
     """
 
@@ -82,12 +82,12 @@ class QuestionRequest:
 
 @dataclass(slots=True)
 class Answered:
-    """How one request ended, for the card.
+    """The outcome of a request, for the card.
 
     Attributes:
         questions: what was asked.
         answers: None if it was dismissed.
-        by: through which way the answer came (``card``, ``prompt``, ``answer``, ...).
+        by: the channel through which the answer came (``card``, ``prompt``, ``answer``, ...).
         waited: seconds.
     """
 
@@ -97,7 +97,7 @@ class Answered:
     waited: float = 0.0
 
 
-def questions_of(questions: Any) -> list[Question]:
+def parse_questions(questions: Any) -> list[Question]:
     """Questions from what a tool gave: `Question` objects or dicts in OpenCode's form; a single one may stand alone.
 
     Raises:
@@ -150,7 +150,7 @@ def _option(option: Any) -> Choice:
     raise ValueError(f"an option must be a text or a dict with label and description, not {option!r}")
 
 
-def answers_of(questions: Sequence[Question], reply: Any) -> Answers:
+def parse_answers(questions: Sequence[Question], reply: Any) -> Answers:
     """Answers as a list of labels for each question.
 
     Raises:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Answer = Callable[["QuestionRequest"], Any]
-_Waiting = PendingRequest["QuestionRequest", "Answered"]
+_PendingQuestion = PendingRequest["QuestionRequest", "Answered"]
 
 
 class QuestionService:
-    """Puts questions to a person and waits.
+    """Asks a person questions and waits for the answers.
 
     Any thread may call `reply`, `reject`, `pending` and `close`; the first answer to a request counts. No answer
-    touches another request. Events are published, and waiting calls go on, on the loop that asked.
+    affects another request. Events are published, and waiting calls continue, on the loop that made the request.
 
     Attributes:
         answer: called with each request when it was announced. What it returns counts like a `reply`, None like a
@@ -52,28 +52,28 @@ class QuestionService:
             QuestionRejectedError: the person dismissed the questions, or no answer can come any more.
             ValueError: there is no question, or one can't be answered.
         """
-        answered = await self.put(session_id=session_id, questions=questions, tool=tool)
+        answered = await self.ask_request(session_id=session_id, questions=questions, tool=tool)
         return answered.answers or []
 
-    async def put(
+    async def ask_request(
         self,
         *,
         session_id: str,
         questions: Sequence[Question | Mapping[str, Any]],
         tool: Mapping[str, str] | None = None,
-        ended: Callable[[Answered], None] | None = None,
+        on_end: Callable[[Answered], None] | None = None,
     ) -> Answered:
-        """`ask`, with the whole of how it ended; `ended` is told of a dismissal too."""
-        from .question_request import QuestionRequest, questions_of  # here, as below: few calls ask
+        """`ask`, with the whole outcome; `on_end` is called for a dismissal too."""
+        from .question_request import QuestionRequest, parse_questions  # here, as below: few calls ask
 
         request = QuestionRequest(
             ids.create("question"),
             ids.ascending("session", session_id),
-            self._mask(questions_of(questions)),
+            self._mask(parse_questions(questions)),
             dict(tool) if tool is not None else None,
             now_ms(),
         )
-        entry = self._pending.add(request, QuestionRejectedError)
+        pending = self._pending.add(request, QuestionRejectedError)
 
         def announce() -> None:
             if self.bus.has_subscribers("question.asked"):
@@ -83,31 +83,31 @@ class QuestionService:
 
         def withdraw(error: BaseException) -> None:
             if self._pending.take(request.id):
-                self._finish(entry, None, "cancelled", QuestionRejectedError("The call was stopped"))
+                self._finish(pending, None, "cancelled", QuestionRejectedError("The call was stopped"))
 
-        answered, error = await entry.outcome(
+        answered, error = await pending.outcome(
             announce,
             self.answer,
-            lambda answer: self._take(entry, answer),
+            lambda answer: self._submit(pending, answer),
             lambda: QuestionRejectedError("Nobody could answer: `answer` was stopped."),
             withdraw,
         )
-        if ended is not None:
-            ended(self._mask(answered))
+        if on_end is not None:
+            on_end(self._mask(answered))
         if error is not None:
             raise error
         return answered
 
-    def _take(self, entry: _Waiting, answer: Any) -> None:
+    def _submit(self, pending: _PendingQuestion, answer: Any) -> None:
         if answer is None:
-            self.reject(entry.request.id, by="answer")
+            self.reject(pending.request.id, by="answer")
         else:
-            self.reply(entry.request.id, answer, by="answer")
+            self.reply(pending.request.id, answer, by="answer")
 
     # ---- answering
 
     def pending(self) -> list[QuestionRequest]:
-        """The requests that wait for an answer, oldest first."""
+        """The pending requests, oldest first."""
         return self._pending.requests()
 
     def reply(self, request_id: str, answers: Any, *, by: str = "reply") -> bool:
@@ -117,60 +117,60 @@ class QuestionService:
             request_id: which.
             answers: for each question, in order, a list of labels or own words (or one as a plain text); questions
                 at the end optional. For a single question its one answer as a plain text will do.
-            by: through which way the answer came.
+            by: the channel through which the answer came.
 
         Returns:
-            False if nothing waits under that id (any more).
+            False if no request of that id is pending (any more).
 
         Raises:
-            ValueError: the answers do not fit the questions; the request goes on waiting.
+            ValueError: the answers do not fit the questions; the request stays pending.
         """
-        from .question_request import answers_of
+        from .question_request import parse_answers
 
         with self._pending.lock:
-            entry = self._pending.entries.get(request_id)
-            if entry is None:
+            pending = self._pending.entries.get(request_id)
+            if pending is None:
                 return False
-            checked = answers_of(entry.request.questions, answers)
+            labels = parse_answers(pending.request.questions, answers)
             self._pending.take(request_id)
-        self._settle(entry, checked, by, None)
+        self._settle(pending, labels, by, None)
         return True
 
     def reject(self, request_id: str, *, by: str = "reply", error: ToolError | None = None) -> bool:
-        """Dismiss a request: the call that asked ends with `error`. May be called from any thread.
+        """Dismiss a request: its call ends with `error`. May be called from any thread.
 
         Returns:
-            False if nothing waits under that id (any more).
+            False if no request of that id is pending (any more).
         """
-        entry = self._pending.take(request_id)
-        if entry is None:
+        pending = self._pending.take(request_id)
+        if pending is None:
             return False
-        self._settle(entry, None, by, error or QuestionRejectedError())
+        self._settle(pending, None, by, error or QuestionRejectedError())
         return True
 
     def close(self, reason: str = "The workspace was closed before the question was answered.") -> None:
-        """Reject what waits, and every question from now on."""
+        """Reject what is pending, and every later question."""
         self._pending.closed = reason
         for request in self._pending.requests():
             self.reject(request.id, by="closed", error=QuestionRejectedError(reason))
 
     # ---- ending a wait
 
-    def _settle(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
+    def _settle(self, pending: _PendingQuestion, answers: Answers | None, by: str, error: ToolError | None) -> None:
         """Finish on the loop that waits."""
-        entry.run_on_waiting_loop(lambda: self._finish(entry, answers, by, error))
+        pending.run_on_waiting_loop(lambda: self._finish(pending, answers, by, error))
 
-    def _finish(self, entry: _Waiting, answers: Answers | None, by: str, error: ToolError | None) -> None:
+    def _finish(self, pending: _PendingQuestion, answers: Answers | None, by: str, error: ToolError | None) -> None:
         from .question_request import Answered
 
-        request = entry.request
+        request = pending.request
         event = "question.rejected" if answers is None else "question.replied"
         if self.bus.has_subscribers(event):
             payload: dict[str, Any] = {"sessionID": request.session_id, "requestID": request.id}
             if answers is not None:
                 payload["answers"] = self._mask(answers)
             self.bus.publish(event, payload)
-        answered = Answered(request.questions, answers, by, entry.waited)
+        answered = Answered(request.questions, answers, by, pending.waited)
         if isinstance(error, QuestionRejectedError):
             error.answered = answered
-        entry.end(answered, error)
+        pending.end(answered, error)

@@ -7,7 +7,7 @@ import concurrent.futures
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -43,6 +43,11 @@ def call_on_loop(loop: asyncio.AbstractEventLoop, fn: Callable[..., object], *ar
         return call_soon(loop, fn, *args)
     fn(*args)
     return True
+
+
+async def as_coroutine(awaitable: Awaitable[T]) -> T:
+    """Any awaitable as a coroutine."""
+    return await awaitable
 
 
 def submit(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:

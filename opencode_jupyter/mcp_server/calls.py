@@ -185,7 +185,7 @@ class RunningCall:
 
 def _progress_message(call: Call) -> str:
     """What a call is doing, in a line: the end of its output, else its title."""
-    if call.asked:
+    if call.waiting:
         return "waiting for a person"
     state = call.part.state
     if not isinstance(state, Running):

@@ -111,7 +111,7 @@ async def batch(args: Parameters, ctx: ToolContext) -> ToolResult:
     if ctx.dry_run:
         for call in runnable:
             with contextlib.suppress(Exception):  # a call that could not begin asks for nothing
-                await call.judge()
+                await call.preview()
     ctx.proceed()
 
     def report() -> None:

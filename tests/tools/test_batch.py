@@ -198,14 +198,14 @@ async def test_answers_come_in_any_order(project: Path, tmp_path: Path) -> None:
         running = asyncio.create_task(batch.run())
         while len(ws.permissions.pending()) < 2:
             await asyncio.sleep(0.01)
-        assert batch.asked == 2
+        assert batch.waiting == 2
         first, second = ws.permissions.pending()
         assert ws.permissions.reply(second.id, "once")
         await asyncio.sleep(0.05)
         assert not running.done()
         assert ws.permissions.reply(first.id, "once")
         assert texts(await running) == ["a", "b"]
-        assert batch.asked == 0
+        assert batch.waiting == 0
 
 
 @pytest.mark.parametrize("question_first", [True, False])

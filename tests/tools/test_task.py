@@ -137,7 +137,7 @@ async def test_the_childs_calls_stand_inside_the_tasks_call(ws: Workspace, appro
         (outer,) = seen
         (inner,) = outer.children
         assert request.tool["callID"] == inner.part.call_id  # the ask comes from the child's call,
-        assert inner.parent is outer and outer.asked == 1  # and the outer one waits with it
+        assert inner.parent is outer and outer.waiting == 1  # and the outer one waits with it
         assert inner.part.parent_id == outer.part.id and inner.session.parent_id == outer.session.id
         return "once"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.call_approval import NOT_OF_ARGUMENTS, WAITING_FOR
+from ...core.call_approval import NOT_REVISABLE, WAITING_FOR
 from ...core.call_outcome import failure_of
 from ...core.call_state import (
     ERROR_CODE,
@@ -207,7 +207,7 @@ def _pending_fields(view: RequestView, arguments: dict[str, Any], shown: Any, un
     if untouched:
         fields["untouched"] = True
     ask = fields.get("ask")
-    if ask is not None and ask["permission"] not in NOT_OF_ARGUMENTS:
+    if ask is not None and ask["permission"] not in NOT_REVISABLE:
         if shown == arguments:
             ask["editable"] = True
         elif len(encode(arguments)) <= EDITABLE_CHARS:

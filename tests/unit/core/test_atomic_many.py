@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.core import atomic
+from opencode_jupyter.core import atomic, temporary_files
 from opencode_jupyter.core.atomic import Write, write_all
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 
@@ -82,6 +82,8 @@ def test_an_error_at_any_rename_puts_everything_back(
 ) -> None:
     before = state(folder)
     calls = 0
+    with temporary_files.journaled():
+        temporary_files.name(folder)  # another test's workspace may have set a journal, which is opened now
 
     def failing(real: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object) -> object:

@@ -298,11 +298,11 @@ async def test_a_context_belongs_to_no_call_once_that_is_over(ws: Workspace) -> 
     await ws.call("keeps")
     (ctx,) = kept
     ctx.metadata("late", {})  # nothing to show it in, and no error
-    with pytest.raises(RuntimeError, match="one that is over"):
+    with pytest.raises(RuntimeError, match="one that has ended"):
         await ctx.ask("bash", ["ls"])
-    with pytest.raises(RuntimeError, match="one that is over"):
+    with pytest.raises(RuntimeError, match="one that has ended"):
         await ctx.question([{"question": "Q?", "header": "Q", "options": []}])
-    with pytest.raises(RuntimeError, match="one that is over"):
+    with pytest.raises(RuntimeError, match="one that has ended"):
         ctx.child("keeps", {})
     assert ctx.call_id and ctx.directory == ws.directory
 

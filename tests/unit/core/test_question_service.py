@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import QuestionRejectedError
 from opencode_jupyter.core.events import Bus
-from opencode_jupyter.core.question_request import Question, answers_of, questions_of
+from opencode_jupyter.core.question_request import Question, parse_answers, parse_questions
 from opencode_jupyter.core.questions import QuestionService
 from tests.support.asking import until
 
@@ -204,11 +204,11 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_waiting(service: 
 
 
 def test_own_words_only_where_they_are_taken() -> None:
-    closed = questions_of({**COLOUR, "custom": False})
+    closed = parse_questions({**COLOUR, "custom": False})
     with pytest.raises(ValueError, match="not one of the answers"):
-        answers_of(closed, [["Green"]])
-    assert answers_of(closed, "Red") == [["Red"]]
-    assert answers_of(questions_of(COLOUR), "Green") == [["Green"]]
+        parse_answers(closed, [["Green"]])
+    assert parse_answers(closed, "Red") == [["Red"]]
+    assert parse_answers(parse_questions(COLOUR), "Green") == [["Green"]]
 
 
 @given(st.lists(st.lists(st.text(), max_size=3), max_size=4), st.integers(1, 4))
@@ -216,8 +216,8 @@ def test_there_is_an_answer_for_every_question(answers: list[list[str]], count: 
     questions = [Question(f"Q{i}?") for i in range(count)]
     if len(answers) > count:
         with pytest.raises(ValueError, match="were given"):
-            answers_of(questions, answers)
+            parse_answers(questions, answers)
     else:
-        taken = answers_of(questions, answers)
+        taken = parse_answers(questions, answers)
         assert len(taken) == count
         assert taken[: len(answers)] == answers

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import PermissionCorrectedError
 from opencode_jupyter.core.call_state import Completed, Failed, Pending, Running, ToolPart
-from opencode_jupyter.core.question_request import Answered, QuestionRequest, questions_of
+from opencode_jupyter.core.question_request import Answered, QuestionRequest, parse_questions
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.cards.bodies_json import ROWS
@@ -215,7 +215,7 @@ def test_people_get_a_short_text_in_place_of_the_one_for_models(
 
 
 def test_answers_and_a_dismissal() -> None:
-    questions = questions_of([{"question": "Which?", "header": "DB", "options": ["A"]}, {"question": "Why?"}])
+    questions = parse_questions([{"question": "Which?", "header": "DB", "options": ["A"]}, {"question": "Why?"}])
     made = done("question", "User has answered")
     made.answered = [Answered(questions, [["A", "B"], []], "card"), Answered(questions[1:], None, "prompt")]
     _, html, text = drawn(made)
@@ -227,7 +227,7 @@ def test_answers_and_a_dismissal() -> None:
 def test_hostile_text_stays_text() -> None:
     made = done("todowrite", EVIL, {"todos": [{"content": EVIL, "status": EVIL, "priority": EVIL}], "files": [
         {"relativePath": EVIL, "type": EVIL, "diff": EVIL}]}, records=[{EVIL: EVIL}])  # fmt: skip
-    made.answered = [Answered(questions_of({"question": EVIL, "header": EVIL}), [[EVIL]], EVIL)]
+    made.answered = [Answered(parse_questions({"question": EVIL, "header": EVIL}), [[EVIL]], EVIL)]
     for shown in (made, done("lsp", "[]", records=[{EVIL: EVIL}]), done("skill", f"<file>{EVIL}</file>", {"dir": "/"})):
         _, html, text = drawn(shown)
         assert "<script" not in html
@@ -242,7 +242,7 @@ async def test_calls_inside_a_call(tmp_path: Path) -> None:
         one, two = (parent.child("question", {"questions": []}) for _ in range(2))
         one.part.state = Completed({}, 1000, 1002, "", "long " * 1000, {})
         one.part.outcome = "completed"
-        questions = questions_of({"question": "Which?", "options": ["A"]})
+        questions = parse_questions({"question": "Which?", "options": ["A"]})
         waiting = QuestionRequest("que_1", "ses_1", questions, None, 500)
         asks = {two.part.call_id: [RequestView(waiting, digest_of(waiting))]}
         live = card_tree(parent, asks, live=True)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.question_request import Question, QuestionRequest, answers_of, questions_of
+from opencode_jupyter.core.question_request import Question, QuestionRequest, parse_answers, parse_questions
 from opencode_jupyter.jupyter.kernel.question_prompt import TRIES, QuestionDialog, parse_choice
 
 LABELS = ["SQLite", "PostgreSQL", "My SQL"]
 
 
 def question(**more: object) -> Question:
-    (made,) = questions_of({"question": "Which?", "header": "DB", "options": LABELS, **more})
+    (made,) = parse_questions({"question": "Which?", "header": "DB", "options": LABELS, **more})
     return made
 
 
@@ -58,7 +58,7 @@ def test_what_it_does_not_take(typed: str, more: dict[str, object], words: str) 
 
 
 def test_the_text_of_a_prompt() -> None:
-    many = questions_of(
+    many = parse_questions(
         [
             {"question": "Which?", "header": "DB", "options": [{"label": "A\u202e", "description": "a file"}, "B"]},
             {"question": "Why?", "options": [], "multiple": True},
@@ -92,7 +92,7 @@ def test_whatever_is_typed_is_an_answer_that_fits_or_is_told(typed: str, multipl
     asked = dialog(one)
     outcome = asked.take(typed)
     if outcome == "done":
-        assert answers_of([one], asked.answers) == asked.answers
+        assert parse_answers([one], asked.answers) == asked.answers
         assert multiple or len(asked.answers[0]) == 1
         assert asked.answers[0]
     else:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.question_request import questions_of
+from opencode_jupyter.core.question_request import parse_questions
 from opencode_jupyter.mcp.server_requests import ACCEPT, DECLINE, FormField, form_fields, form_questions
 
 SCHEMA: dict[str, Any] = {
@@ -94,7 +94,7 @@ WORDS = ("title", "type", "enum", "oneOf", "items", "minimum", "maximum", "minLe
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.dictionaries(st.sampled_from(WORDS), ANY), max_size=3))
 def test_any_form_of_a_server_can_be_asked(properties: dict[str, Any]) -> None:
     for one in form_fields({"properties": properties}):
-        [asked] = questions_of([one.question()])
+        [asked] = parse_questions([one.question()])
         for answer in ([option.label for option in asked.options[:1]], ["0"], []):
             with contextlib.suppress(ValueError):
                 one.value(answer)
