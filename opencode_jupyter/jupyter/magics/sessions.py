@@ -124,11 +124,16 @@ async def find_session(workspace: Workspace, name: str) -> AgentSession:
     Raises:
         InvalidArgumentsError: there is none, or there are several.
     """
-    titles = {session.id: session.title for session in workspace.sessions.list() if name in (session.id, session.title)}
+    folder = str(workspace.directory)  # the kernel may have worked in others before
+    titles = {
+        session.id: session.title
+        for session in workspace.sessions.list()
+        if name == session.id or (name == session.title and session.directory == folder)
+    }
     if workspace.store is not None and name not in titles:
         stored = await workspace.store.found(name)
-        of_folder = [info for info in stored if info.get("directory") == str(workspace.directory)]
-        for info in of_folder or stored:
+        of_folder = [info for info in stored if info.get("directory") == folder]
+        for info in of_folder or ([] if titles else stored):
             titles.setdefault(str(info["id"]), str(info.get("title") or ""))
     matches = [id for id, title in titles.items() if name in (id, title)] or list(titles)
     if len(matches) == 1:

@@ -157,6 +157,16 @@ def test_titles_name_sessions_too(full: Shell) -> None:
     assert MAIN in str(caught.value)
 
 
+def test_a_title_names_the_session_of_this_folder(ip: Shell, tmp_path: Path) -> None:
+    ip.notebook.workspace.sessions.create("notes")
+    (tmp_path / "elsewhere").mkdir()
+    ip.run(f"%cd {tmp_path / 'elsewhere'}")
+    assert ip.run("%sessions").records == []
+    there = ip.notebook.workspace.sessions.create("notes")
+    ip.run("%sessions open notes")
+    assert current(ip) == there.id
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
