@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 FILES = Path(__file__).parent
@@ -34,7 +35,8 @@ def demo(name: str = "penguins") -> DemoFolder:
 
     Args:
         name: which demo: ``penguins``, 344 measured penguins (Gorman, Williams and Fraser 2014, Palmer Station LTER;
-            CC0) and a small program.
+            CC0) and a small program; ``sensors``, a program with a bug and a check that fails; ``shop``, prices, a
+            till, and an MCP server.
 
     Returns:
         The folder; its representation lists the files.
@@ -47,10 +49,17 @@ def demo(name: str = "penguins") -> DemoFolder:
         known = ", ".join(sorted(path.parent.name for path in FILES.glob(f"*/{ABOUT}")))
         raise ValueError(f"There is no demo {name!r}. There is: {known}.")
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-")).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, Path.cwd())
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT, "__pycache__"))
     author = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost")
     for command in (("init", "-q"), ("add", "."), (*author, "commit", "-q", "-m", "Add the practice files")):
         subprocess.run(["git", "-C", str(folder), *command], check=True)
     os.chdir(folder)
     return DemoFolder(folder, (source / ABOUT).read_text(encoding="utf-8").strip())
+
+
+def _remove(folder: Path, home: Path) -> None:
+    """Remove a practice folder, and leave it first: what ends after this may ask for the current folder."""
+    with suppress(OSError):
+        os.chdir(home)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,6 @@ from nbconvert import HTMLExporter
 from tests.support.kernels import install_kernelspec, lab
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-SCRIPTS = NOTEBOOKS[0].parent / "scripts"
 CARD = "application/vnd.opencode.toolpart.v1+json"
 RUN = "application/vnd.opencode.run.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -54,8 +54,7 @@ def notebook(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def executed(notebook: Path, own_folders: Path) -> Any:
-    """The notebook as papermill leaves it, in a folder that holds nothing but the scripts of its models."""
-    shutil.copytree(SCRIPTS, own_folders / "scripts", dirs_exist_ok=True)
+    """The notebook as papermill leaves it, in a folder that holds nothing else."""
     before = set((own_folders / "tmp").iterdir())
     content = nbformat.read(notebook, as_version=4)
     count = len(content.cells)
@@ -73,15 +72,10 @@ def executed(notebook: Path, own_folders: Path) -> Any:
 
 
 def afterwards(content: Any, stem: str) -> list[str]:
-    """What a reader does after Run All: the exercise's solution, or another request to a model."""
-    if stem == "03-agents":
-        return ["%%agent -m scripted:../lesson.yaml --new\nCount the lines of readings.txt"]
-    solutions = [
-        cell.source.split("```python\n")[1].split("```")[0] for cell in content.cells if "A solution" in cell.source
-    ]
-    if stem == "02-data-science":
-        return [*solutions, next(cell.source for cell in reversed(content.cells) if cell.cell_type == "code")]
-    return solutions if stem == "04-teaching" else []
+    """What a reader does after Run All: the exercise's solution, in the notebook's last cell."""
+    solution = content.cells[-1].source.split("```python\n")[1].split("```")[0]
+    checks = [content.cells[-2].source] if stem == "02-data-science" else []
+    return [solution, *checks]
 
 
 def text(cell: Any) -> str:
@@ -125,6 +119,33 @@ def test_it_is_kept_without_outputs(notebook: Path) -> None:
     content = nbformat.read(notebook, as_version=4)
     nbformat.validate(content)
     assert outputs(content) == []
+
+
+def test_it_begins_and_ends_like_the_others(notebook: Path) -> None:
+    """At the top: for whom, how long, what waits after Run All. At the end: an exercise. No calls of the shell."""
+    content = nbformat.read(notebook, as_version=4)
+    top = content.cells[0].source
+    for promised in ("# ", "For ", " minutes ", "No key and no network", "Run All"):
+        assert promised in top, promised
+    assert content.cells[1].source.startswith("%load_ext opencode_jupyter\n")
+    assert content.cells[1].source.splitlines()[-1].startswith("opencode_jupyter.demo(")
+    sources = [cell.source for cell in content.cells]
+    assert [source for source in sources if source.startswith("## Exercise\n")]
+    assert "<details><summary>A solution</summary>" in sources[-1]
+    assert not [source for source in sources if "get_ipython" in source]
+
+
+def test_its_links_lead_somewhere(notebook: Path) -> None:
+    content = nbformat.read(notebook, as_version=4)
+    links = [
+        target
+        for cell in content.cells
+        if cell.cell_type == "markdown"
+        for target in re.findall(r"\]\(([^)#]+)", cell.source)
+        if "://" not in target
+    ]
+    assert len(links) > 1
+    assert [target for target in links if not (notebook.parent / target).is_file()] == []
 
 
 def runs(content: Any) -> list[Any]:
@@ -200,7 +221,7 @@ def test_the_agents_notebook_shows_what_it_promises(executed: Any, notebook: Pat
         "Report(file='readings.txt', lines=4, remarks=['one number a line'])",
         "north    20.3",
         "1 file put back",
-        "(fork #1)",
+        "bug (fork #1)",
         "was imported: 11 messages",
         "readings.txt has 4 lines.",
         "-4 readings.txt\n+5 readings.txt",
@@ -237,11 +258,14 @@ def test_the_teaching_notebook_shows_what_it_promises(executed: Any, notebook: P
 
 def test_readers_can_go_on_after_run_all(executed: Any, notebook: Path) -> None:
     answers = {
+        "01-quickstart": "2 import",
         "02-data-science": "333 penguins, 0 without a sex",
-        "03-agents": "readings.txt has 4 lines.",
+        "03-agents": "hasty    4  0.61",
         "04-teaching": "edited and checked: yes\nsays that it was refused: yes",
+        "05-custom-tools": "sorted: yes\nfiltered: yes",
+        "06-gallery": "refused by a hook     1",
     }
-    assert answers.get(notebook.stem, "") in executed.metadata["afterwards"]
+    assert answers[notebook.stem] in executed.metadata["afterwards"]
 
 
 class Text(HTMLParser):
@@ -273,7 +297,6 @@ def test_nbval_runs_the_quickstart(tmp_path: Path) -> None:
     """The others run by papermill alone: both give a kernel one cell after another, and no input."""
     notebook = next(path for path in NOTEBOOKS if path.stem == "01-quickstart")
     shutil.copy(notebook, tmp_path)
-    shutil.copytree(SCRIPTS, tmp_path / "scripts")
     # no plugin but this: each takes seconds to load
     options = ["--nbval-lax", f"--nbval-kernel-name={KERNEL}", "-v", "-p", "nbval.plugin", "-p", "no:cacheprovider"]
     done = subprocess.run(

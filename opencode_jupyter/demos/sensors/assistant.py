@@ -1,14 +1,13 @@
-"""The model of 03-agents.ipynb: it fixes a small project, searches with a sub-agent, plans, and answers about data.
+"""The scripted model of the practice folder: it repairs, searches with a sub-agent, plans, and answers about data.
 
-Its answers depend on the results of its calls, so the lesson works on a changed project too. It works on readings.py,
-check.py and readings.txt, which the notebook writes.
+Its answers depend on the results of its calls. The tools it calls really run.
 """
 
 import re
 
 from opencode_jupyter.agent.scripted import call, say, thought
 
-model = {"name": "Research lesson", "context": 32000, "cost": {"input": 1, "output": 5}}  # dollars a million tokens
+model = {"name": "Assistant", "context": 32000, "cost": {"input": 1, "output": 5}}  # dollars a million tokens
 speed = 5
 
 
@@ -52,7 +51,7 @@ def fix():
 
 
 def which_line():
-    (result,) = yield call("grep", pattern="return sum", include="*.py")
+    (result,) = yield call("grep", pattern="return sum", include="readings.py")
     line = re.search(r"Line (\d+): *(.+)", result.output)
     yield f"Line {line[1]}: `{line[2]}`" if line else "There is no such line any more."
 
