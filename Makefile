@@ -4,6 +4,7 @@
 #   make test    every check and every test        (make test SEED=2 runs them in another order)
 #   make fuzz    the property tests with random examples, ROUNDS times over
 #   make docs    the documentation, in build/site
+#   make release-check   builds a release and tries it on several releases of Python
 #   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
 
 PYTHON ?= python3
@@ -25,7 +26,7 @@ PIP     = $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Without bytecode each of hundreds of kernels and servers would compile all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help lab test fuzz check lint types front kernels docs bench format clean
+.PHONY: help lab test fuzz check lint types front kernels docs bench release-check format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,6 +65,9 @@ docs: $(VENV)/dev.stamp
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
+
+release-check: $(VENV)/dev.stamp
+	VENV=$(VENV) .ci/release-check
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only --quiet .

@@ -10,8 +10,10 @@ made from (`contract.mjs`).
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import os
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -24,7 +26,7 @@ PACKAGE = HERE.parent / "opencode_jupyter"
 CONTRACT = [PACKAGE / "jupyter" / "cards" / f"{name}.py" for name in ("contract", "run_contract", "contract_schema")]
 INPUTS = (
     "src", "style", "schema", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json",
-    "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs",
+    "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs", "../opencode_jupyter/_version.py",
 )  # fmt: skip
 OUTPUTS = (
     PACKAGE / "static" / "card.js",
@@ -58,6 +60,10 @@ def build_front_end(target_name: str, version: str) -> None:
     schema = [sys.executable, "-m", "opencode_jupyter.jupyter.cards.contract_schema", str(HERE / "card.schema.json")]
     _run(schema, environment, PACKAGE.parent)
     _run([*npm, "run", "build"], environment)
+    built = PACKAGE / "labextension" / "package.json"  # the file that `jupyter labextension list` reads
+    information = json.loads(built.read_text(encoding="utf-8"))
+    information["version"] = runpy.run_path(str(PACKAGE / "_version.py"))["__version__"]
+    built.write_text(json.dumps(information, indent=2) + "\n", encoding="utf-8")
 
 
 def stale() -> bool:
