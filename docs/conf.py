@@ -29,7 +29,7 @@ html_title = project
 html_extra_path = ["site/index.html"]  # leads to docs/index.html
 html_static_path = ["site/style.css"]
 html_css_files = ["style.css"]
-smartquotes = False
+smartquotes_action = "D"
 html_copy_source = False
 
 nb_execution_mode = "off"

@@ -51,7 +51,7 @@ def built_in_tools() -> Iterator[Tool]:
             tool = ws.registry.get(name)
             if tool is not None and tool.group != "internal":
                 yield tool
-    for make in kernel_tools(SimpleNamespace(shell=None)).values():  # type: ignore[arg-type]  # only a call needs a notebook
+    for make in kernel_tools(SimpleNamespace(shell=None)).values():  # only a call needs a notebook
         yield make()
 
 
@@ -143,7 +143,11 @@ def directive(name: str) -> str:
     """What Sphinx is told to document a name."""
     value = getattr(opencode_jupyter, name)
     kind = "class" if isinstance(value, type) else "function" if callable(value) else "data"
-    options = "\n   :members:" if isinstance(value, type) else "\n   :no-value:" if kind == "data" else ""
+    options = "\n   :no-value:" if kind == "data" else ""
+    if isinstance(value, type):
+        options = "\n   :members:"
+        if not issubclass(value, Exception):
+            options += "\n   :inherited-members: object, tuple"
     return f".. auto{kind}:: opencode_jupyter.{name}{options}"
 
 

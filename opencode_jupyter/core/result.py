@@ -133,7 +133,7 @@ class ToolResult:
 
     @property
     def df(self) -> pandas.DataFrame:
-        """The table as a data frame: the frame that the tool returned, or one made of `records`.
+        """The frame that the tool returned, or a data frame made of `records`.
 
         Raises:
             ImportError: pandas is not installed.

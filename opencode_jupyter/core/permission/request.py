@@ -106,7 +106,7 @@ class PermissionRequest:
 
     @property
     def everything(self) -> list[str]:
-        """All that the reply is about, for a text that shows nothing else: `patterns` and `also`."""
+        """`patterns` and `also` together, for a text that shows nothing else."""
         return [*self.patterns, *self.also]
 
     def masked(self, mask: Callable[[Any], Any]) -> PermissionRequest:
