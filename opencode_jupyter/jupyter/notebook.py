@@ -16,7 +16,7 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.sessions import Session
 from ..core.tool import Tool
-from ..tools.notebook.documents import Notebooks
+from ..tools.notebook.open_documents import Notebooks
 from ..workspace import Workspace
 from .cards.call_card import widget_class
 from .cards.display import CellResult

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..core.errors import ToolError
-from .nearest import describe_nearest, line_numbers
+from .closest_text import describe_nearest, line_numbers
 
 WHITE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -16,9 +16,9 @@ from ..core.threads import run_in_thread
 from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
-from ._secrets import ask_for_secrets
+from ._secret_files import ask_for_secrets
 from .shell.analysis import analyse
-from .shell.findings import Judged, ShellAsks, exactly
+from .shell.shell_requests import Judged, ShellAsks, exactly
 
 SHORT = 400
 """Characters of a command that is analysed at once, in less time than a thread would take to take over."""

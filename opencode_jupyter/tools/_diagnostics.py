@@ -71,7 +71,7 @@ async def diagnostics_after(ctx: ToolContext, paths: Sequence[Path]) -> Diagnost
 
     Empty if no server is there: see `LanguageServers.diagnose` for which are started. Never fails: the change is made.
     """
-    from .language.service import LanguageServers
+    from .language_servers.service import LanguageServers
 
     try:
         return Diagnostics(await ctx.workspace.service(LanguageServers).diagnose(paths))

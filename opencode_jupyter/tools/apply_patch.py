@@ -22,7 +22,7 @@ from ..core.schema import Arguments
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import decode, printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
-from . import _paths, _writing
+from . import _changes, _paths
 from ._diagnostics import diagnostics_after
 from ._paths import assert_external, outside
 from .builtin import builtin
@@ -76,7 +76,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
-        await _writing.hold(ctx, stack, paths)
+        await _changes.hold(ctx, stack, paths)
         planned = await anyio.to_thread.run_sync(_plan, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
@@ -84,7 +84,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
         await ctx.ask("edit", patterns, ["*"], asked, also=moved)
         ctx.proceed()
-        formatted = await _writing.write_files(ctx, planned.changes, planned.results, "apply_patch")
+        formatted = await _changes.write_files(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
             changes = [
                 replace(change, after=decode(formatted[change.target]).text) if change.target in formatted else change
@@ -96,7 +96,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = await anyio.to_thread.run_sync(_writing.existing_targets, planned.changes)
+    targets = await anyio.to_thread.run_sync(_changes.existing_targets, planned.changes)
     diagnostics = await diagnostics_after(ctx, targets)
     output += "".join(diagnostics.named_file(target, _name(ctx, target)) for target in targets)
     return ToolResult(_title(output), output, {**metadata, "diagnostics": diagnostics.metadata})
@@ -156,9 +156,9 @@ def _plan(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
         ToolError: it does not fit them.
     """
     try:
-        planned = plan(hunks, lambda path: _paths.target(ctx, path), _writing.load, step=ctx.abort.raise_if_aborted)
+        planned = plan(hunks, lambda path: _paths.target(ctx, path), _changes.load, step=ctx.abort.raise_if_aborted)
         for result in planned.results:
-            _writing.check_notebook(result.path, result.before, result.after)
+            _changes.check_notebook(result.path, result.before, result.after)
     except ToolAbortedError:
         raise
     except ToolError as error:

@@ -17,7 +17,7 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import Text, decode, encode, printable, to_newline
 from ..text.replace import SameTextError, replace
-from . import _paths, _writing
+from . import _changes, _paths
 from ._diagnostics import diagnostics_after
 from ._paths import assert_external
 from .builtin import builtin
@@ -92,20 +92,20 @@ async def edit_file(
         ToolError: and what `make`, the asks and the writing raise.
     """
     path = _paths.target(ctx, file_path)
-    started = await _writing.snapshot_at_start(ctx, path)
+    started = await _changes.snapshot_at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
         real = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_writing.load, path)
+        before = await anyio.to_thread.run_sync(_changes.load, path)
         if before is not None and first.old_string:
-            await anyio.to_thread.run_sync(_writing.check_unchanged, ctx, path, started)
+            await anyio.to_thread.run_sync(_changes.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
         after = encode(new.text, bom=new.bom)
-        await anyio.to_thread.run_sync(_writing.check_notebook, path, before, after)
+        await anyio.to_thread.run_sync(_changes.check_notebook, path, before, after)
         file_diff = await anyio.to_thread.run_sync(filediff, path, old, new)
-        await _writing.ask(ctx, path, file_diff["patch"])
-        written = await _writing.write_file(ctx, path, real, before, after, tool)
+        await _changes.ask(ctx, path, file_diff["patch"])
+        written = await _changes.write_file(ctx, path, real, before, after, tool)
         if written != after:
             file_diff = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
 

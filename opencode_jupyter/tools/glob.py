@@ -18,7 +18,7 @@ from ..core.schema import Arguments, ForPerson
 from . import _paths
 from ._paths import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
-from ._secrets import read_actions
+from ._secret_files import read_actions
 from .builtin import builtin
 
 LIMIT = 100

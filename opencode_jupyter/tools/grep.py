@@ -23,9 +23,9 @@ from ..core.truncation import cut_units
 from . import _paths
 from ._paths import assert_external
 from ._ripgrep import Search, resolve_folder, without_checkpoints
-from ._secrets import ask_for_secrets, read_actions
+from ._secret_files import ask_for_secrets, read_actions
 from .builtin import builtin
-from .notebook.source import NotebookSource
+from .notebook.notebook_json import NotebookSource
 
 LIMIT = 100
 """Matches shown."""

@@ -64,8 +64,8 @@ def _label(arguments: dict[str, Any], part: ToolPart) -> str:
 )
 async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask language servers about code."""
-    from .language.operations import rows  # here: a dozen modules that nothing else needs
-    from .language.service import LanguageServers
+    from .language_servers.operations import rows  # here: a dozen modules that nothing else needs
+    from .language_servers.service import LanguageServers
 
     path = _paths.target(ctx, args.file_path)
     await assert_external(ctx, path)
@@ -103,7 +103,7 @@ def _inside(path: Path, args: Parameters) -> None:
     Raises:
         ToolError: it is shorter.
     """
-    from .language.documents import line_count, load
+    from .language_servers.documents import line_count, load
 
     if args.operation in ("documentSymbol", "workspaceSymbol"):
         return

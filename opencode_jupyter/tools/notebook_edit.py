@@ -18,12 +18,12 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
-from . import _paths, _writing
+from . import _changes, _paths
 from ._paths import assert_external
 from .builtin import Number, builtin
+from .notebook.cell_edits import CellChange, CellEdit, Operation, changed_text, list_around, plan
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
-from .notebook.change import CellChange, CellEdit, Operation, changed_text, list_around, plan
-from .notebook.documents import Notebooks, OpenDocument, OpenNotebooks
+from .notebook.open_documents import Notebooks, OpenDocument, OpenNotebooks
 from .notebook_read import label
 
 SYNONYMS = {"editMode": "operation", "cellId": "cell", "notebookPath": "filePath", "position": "index"}
@@ -103,7 +103,7 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     async with ctx.hold(path):
         real = _paths.real(path)
         where, change = await _plan(ctx, path, edit)
-        await _writing.ask(ctx, path, change.patch)
+        await _changes.ask(ctx, path, change.patch)
         # While a person was asked, the notebook may have been opened or closed.
         asked = change
         if await _document(ctx, path) != where.document:
@@ -177,7 +177,7 @@ def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
 
 def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     """The notebook's file; an empty new notebook for a cell to be inserted where there is none."""
-    before = _writing.load(path)
+    before = _changes.load(path)
     if before is None:
         if edit.operation != "insert":
             raise _paths.not_found(path)
@@ -211,7 +211,7 @@ async def _change_file(ctx: ToolContext, path: Path, real: Path, where: _Locatio
         return after
 
     after = await anyio.to_thread.run_sync(build)
-    await _writing.write_file(ctx, path, real, where.before, after, "notebook_edit")
+    await _changes.write_file(ctx, path, real, where.before, after, "notebook_edit")
     notebooks = ctx.workspace.service(Notebooks)
     notebooks.forget(ctx.session_id, path)
     notes = []

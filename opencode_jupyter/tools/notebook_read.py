@@ -24,7 +24,7 @@ from . import _paths
 from ._paths import assert_external
 from .builtin import Number, builtin
 from .notebook.cells import Cell, NotebookFile, find_cell, parse, problem
-from .notebook.documents import Notebooks, OpenContent, OpenDocument
+from .notebook.open_documents import Notebooks, OpenContent, OpenDocument
 from .notebook.outputs import PICTURES, Detail, RenderedOutputs, render_outputs
 
 LIMIT = 100

@@ -21,7 +21,7 @@ from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
-from ..text.lines import PAGE_BYTES, SAMPLE, is_binary, page
+from ..text.line_pages import PAGE_BYTES, SAMPLE, is_binary, page
 from . import _instructions, _paths
 from ._paths import assert_external
 from .builtin import Number, builtin

@@ -41,8 +41,8 @@ from .builtin import description_file
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from .web.address import Address
-    from .web.target import Target
+    from .web.public_addresses import Address
+    from .web.url import Target
 
 FILES = 10
 """Files of a skill's folder that are listed."""
@@ -274,7 +274,7 @@ class _SameOrigin:
     """Lets a download go nowhere but where its URL says."""
 
     def check(self, target: Target, address: Address) -> None:
-        from .web.address import is_metadata
+        from .web.public_addresses import is_metadata
 
         if is_metadata(address):
             raise ToolError(f"{target.host} is a cloud metadata service")
@@ -285,8 +285,8 @@ class _SameOrigin:
 
 
 async def _get(url: str) -> bytes:
-    from .web.fetching import Clock, fetch
-    from .web.target import parse
+    from .web.page_fetch import Clock, fetch
+    from .web.url import parse
 
     page = await fetch(parse(url), {"Accept": "*/*"}, Clock(SECONDS), _SameOrigin(), lambda done, total: None)
     return page.body

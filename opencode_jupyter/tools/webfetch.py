@@ -17,12 +17,12 @@ from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments
 from ..core.wildcard import match
 from .builtin import builtin
-from .web import content
-from .web.address import METADATA_NAMES, Address, is_metadata, not_public
-from .web.client import ACCEPTED
-from .web.fetching import Clock, Fetched, fetch
-from .web.page import Converted, convert
-from .web.target import PORTS, Target, parse
+from .web import content_type
+from .web.html_converter import Converted, convert
+from .web.http_client import ACCEPTED
+from .web.page_fetch import Clock, Fetched, fetch
+from .web.public_addresses import METADATA_NAMES, Address, is_metadata, not_public
+from .web.url import PORTS, Target, parse
 
 TIMEOUT = 30.0
 """Seconds when none are given."""
@@ -93,7 +93,7 @@ async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 
 async def _result(args: Parameters, ctx: ToolContext, fetched: Fetched, clock: Clock) -> ToolResult:
-    kind = content.kind(fetched.body, fetched.content_type)
+    kind = content_type.kind(fetched.body, fetched.content_type)
     title = f"{args.url} ({fetched.content_type[:TITLE_TYPE]})"
     metadata: dict[str, Any] = {}
     if fetched.target.url != parse(args.url).url:
@@ -102,10 +102,10 @@ async def _result(args: Parameters, ctx: ToolContext, fetched: Fetched, clock: C
         what = "PDF" if kind.attachment == "application/pdf" else "Image"
         attachment = Attachment.from_bytes(fetched.body, kind.attachment)
         return ToolResult(title, f"{what} fetched successfully", metadata, [attachment])
-    codec = content.codec(fetched.body, fetched.content_type, markup=kind.html or kind.xml)
+    codec = content_type.codec(fetched.body, fetched.content_type, markup=kind.html or kind.xml)
     if not kind.html or args.format == "html":
-        text = content.decode(fetched.body, codec)
-        if content.is_binary(text):
+        text = content_type.decode(fetched.body, codec)
+        if content_type.is_binary(text):
             raise ToolError(
                 f"{fetched.target.url} is not text: {fetched.content_type or 'no content type'}, "
                 f"{size(len(fetched.body))}. Download it with a command (curl -L -o FILE URL) and look at the file."

@@ -15,7 +15,7 @@ import pytest
 
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED
 from opencode_jupyter.tools.shell.analysis import analyse
-from opencode_jupyter.tools.shell.findings import ShellAsks
+from opencode_jupyter.tools.shell.shell_requests import ShellAsks
 
 TRACER = Path(__file__).parents[1] / "support" / "exec_tracer.py"
 LINES = int(os.environ.get("DIFFERENTIAL_LINES", "180"))

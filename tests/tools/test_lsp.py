@@ -13,7 +13,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.tools.language import servers
+from opencode_jupyter.tools.language_servers import servers
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.tools._diagnostics import Diagnostics, pretty
-from opencode_jupyter.tools.language import service
-from opencode_jupyter.tools.language.service import LanguageServers
+from opencode_jupyter.tools.language_servers import service
+from opencode_jupyter.tools.language_servers.service import LanguageServers
 
 pytestmark = pytest.mark.anyio
 

@@ -19,9 +19,9 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import PermissionDeniedError, ToolError
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.tools.language import rpc
-from opencode_jupyter.tools.language.rpc import ServerFailedError
-from opencode_jupyter.tools.language.service import LanguageServers
+from opencode_jupyter.tools.language_servers import json_rpc
+from opencode_jupyter.tools.language_servers.json_rpc import ServerFailedError
+from opencode_jupyter.tools.language_servers.service import LanguageServers
 
 pytestmark = pytest.mark.anyio
 
@@ -204,7 +204,7 @@ async def test_a_server_that_dies_is_an_error_and_is_started_again(opened: Open,
 
 
 async def test_a_server_that_hangs_is_stopped_and_started_again(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "CANCEL", 0.2)
+    monkeypatch.setattr(json_rpc, "CANCEL", 0.2)
     async with opened(hang="textDocument/references", timeout=0.4) as ws:
         with pytest.raises(ServerFailedError, match=r"did not answer textDocument/references within 0\.4 s"):
             await ask(ws, "findReferences")
@@ -223,7 +223,7 @@ async def test_a_slow_server_that_hears_a_cancel_is_kept(opened: Open) -> None:
 
 @pytest.mark.parametrize("method", ["initialize", "initialized", "textDocument/didOpen"])
 async def test_a_server_that_does_not_come_up(opened: Open, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "CANCEL", 0.1)
+    monkeypatch.setattr(json_rpc, "CANCEL", 0.1)
     for trouble in ("die", "hang"):
         async with opened(timeout=0.3, **{trouble: method}) as ws:
             with pytest.raises(ServerFailedError, match="toy"):

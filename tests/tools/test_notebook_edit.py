@@ -16,10 +16,10 @@ from nbformat import v4
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.file_tracker import FileChangedError, NotReadError
+from opencode_jupyter.tools.notebook.cell_edits import CellEdit, changed_text, plan
 from opencode_jupyter.tools.notebook.cells import Cell, parse
-from opencode_jupyter.tools.notebook.change import CellEdit, changed_text, plan
-from opencode_jupyter.tools.notebook.documents import Notebooks
-from opencode_jupyter.tools.notebook.source import NotebookSource
+from opencode_jupyter.tools.notebook.notebook_json import NotebookSource
+from opencode_jupyter.tools.notebook.open_documents import Notebooks
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio

@@ -19,12 +19,12 @@ import pytest
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.tools.web import fetching
+from opencode_jupyter.tools.web import page_fetch
 from opencode_jupyter.workspace import Workspace
 
 from ..support.site import CERTIFICATE, Connection, Request, Site
 
-LIMIT = fetching.LIMIT
+LIMIT = page_fetch.LIMIT
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.tools.web import _convert, page
+from opencode_jupyter.tools.web import _html_converter_process, html_converter
 
 SIZE = 5 << 20
 
@@ -27,9 +27,9 @@ def bomb(tag: str) -> bytes:
 @pytest.mark.parametrize("tag", ["div", "ul><li"])
 @pytest.mark.anyio
 async def test_a_page_nested_without_end_keeps_its_text(tag: str) -> None:
-    converted = await page.convert(bomb(tag), "markdown", "utf-8", 60)
+    converted = await html_converter.convert(bomb(tag), "markdown", "utf-8", 60)
     assert converted.text.strip("->* ") == "inner"
-    assert converted.note == _convert.PLAIN
+    assert converted.note == _html_converter_process.PLAIN
 
 
 @pytest.mark.parametrize("unit", ["<ul><li>x", "<table><tr><td>a<td>b", "\U0001f600<br>"])
@@ -37,7 +37,8 @@ async def test_a_page_nested_without_end_keeps_its_text(tag: str) -> None:
 def test_five_megabytes_of_dense_markup_take_bounded_memory(unit: str) -> None:
     """The converting process, its interpreter's 10 MB and the page included."""
     program = (
-        page._PROGRAM + "; print([x for x in open('/proc/self/status') if x.startswith('VmHWM')][0], file=sys.stderr)"
+        html_converter._PROGRAM
+        + "; print([x for x in open('/proc/self/status') if x.startswith('VmHWM')][0], file=sys.stderr)"
     )
     command = [
         sys.executable,
@@ -45,7 +46,7 @@ def test_five_megabytes_of_dense_markup_take_bounded_memory(unit: str) -> None:
         "-S",
         "-c",
         program,
-        page._path(),
+        html_converter._path(),
         "markdown",
         "utf-8",
         "60",
@@ -70,7 +71,7 @@ def test_five_megabytes_of_dense_markup_take_bounded_memory(unit: str) -> None:
 )
 @pytest.mark.timeout(60)
 def test_hostile_text_takes_one_pass(html: str, text: str) -> None:
-    assert _convert.text(html * (SIZE // len(html))) == text
+    assert _html_converter_process.text(html * (SIZE // len(html))) == text
 
 
 @pytest.mark.parametrize(
@@ -94,18 +95,18 @@ def test_hostile_text_takes_one_pass(html: str, text: str) -> None:
     ],
 )
 def test_text(html: str, text: str) -> None:
-    assert _convert.text(html) == text
+    assert _html_converter_process.text(html) == text
 
 
 def test_a_long_flat_page_is_not_deep() -> None:
     flat = "<ul>" + "<li>a<p>b<br><img>" * 5000 + "</ul><table>" + "<tr><td>c<td>d" * 5000 + "</table>"
-    out, note = _convert.markdown(flat)
+    out, note = _html_converter_process.markdown(flat)
     assert (out.count("- a"), out.count("| c | d |"), note) == (5000, 5000, "")
 
 
 def test_a_page_of_too_many_elements_keeps_its_text() -> None:
-    out, note = _convert.markdown("<title>T</title><p>x <b>y</b>" * 130_000)
-    assert (out, note) == ("\n\n".join(["T", "x y"] * 130_000), _convert.PLAIN)
+    out, note = _html_converter_process.markdown("<title>T</title><p>x <b>y</b>" * 130_000)
+    assert (out, note) == ("\n\n".join(["T", "x y"] * 130_000), _html_converter_process.PLAIN)
 
 
 @pytest.mark.parametrize("html", ["<blockquote>" * 300 + "x<br>" * 100_000, "<table><tr>x" * 120_000])
@@ -113,19 +114,21 @@ def test_a_page_of_too_many_elements_keeps_its_text() -> None:
 @pytest.mark.anyio
 async def test_a_page_that_ends_the_converter_comes_as_text(html: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Quotes in quotes need more memory than it may have, tables in tables more time."""
-    monkeypatch.setattr(page, "MARKDOWN_SECONDS", 2.0)
-    converted = await page.convert(html.encode(), "markdown", "utf-8", 60)
+    monkeypatch.setattr(html_converter, "MARKDOWN_SECONDS", 2.0)
+    converted = await html_converter.convert(html.encode(), "markdown", "utf-8", 60)
     assert converted.text == "\n\n".join("x" * html.count("x"))
-    assert converted.note in (page._INSTEAD, _convert.PLAIN), "a quick machine gets as far as the library's own limit"
+    assert converted.note in (html_converter._INSTEAD, _html_converter_process.PLAIN), (
+        "a quick machine gets as far as the library's own limit"
+    )
 
 
 @pytest.mark.anyio
 async def test_a_converter_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "pid"
     program = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    monkeypatch.setattr(page, "_PROGRAM", program)
+    monkeypatch.setattr(html_converter, "_PROGRAM", program)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(page.convert(b"x", "text", "utf-8", 30), 1.5)
+        await asyncio.wait_for(html_converter.convert(b"x", "text", "utf-8", 30), 1.5)
     await asyncio.sleep(0.3)
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
@@ -134,9 +137,9 @@ async def test_a_converter_that_hangs_is_killed(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.anyio
 async def test_a_converter_that_crashes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "_PROGRAM", f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
+    monkeypatch.setattr(html_converter, "_PROGRAM", f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     with pytest.raises(ToolError, match=r"can't be converted to text \(exit code -11\)\. Ask for format \"html\""):
-        await page.convert(b"x" * 1_000_000, "markdown", "utf-8", 30)
+        await html_converter.convert(b"x" * 1_000_000, "markdown", "utf-8", 30)
 
 
 @settings(max_examples=200, deadline=None)
@@ -166,6 +169,6 @@ async def test_a_converter_that_crashes_is_told(monkeypatch: pytest.MonkeyPatch)
 )
 def test_text_never_fails_and_keeps_what_stands_outside(parts: list[str]) -> None:
     html = "".join(parts)
-    out = _convert.text(html)
+    out = _html_converter_process.text(html)
     assert out == out.strip()
-    assert "before" in _convert.text("before" + html)
+    assert "before" in _html_converter_process.text("before" + html)

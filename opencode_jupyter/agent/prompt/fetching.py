@@ -11,8 +11,8 @@ from ...core.errors import ToolError
 from ...tools._instructions import LIMIT
 
 if TYPE_CHECKING:
-    from ...tools.web.address import Address
-    from ...tools.web.target import Target
+    from ...tools.web.public_addresses import Address
+    from ...tools.web.url import Target
 
 TIMEOUT = 5.0
 """Seconds a page has (OpenCode's limit)."""
@@ -48,10 +48,10 @@ class InstructionPages:
 
     async def _fetched(self, url: str) -> tuple[str, str]:
         # loaded with the first page: most projects name none
-        from ...tools.web import content
-        from ...tools.web.client import ACCEPTED
-        from ...tools.web.fetching import Clock, fetch
-        from ...tools.web.target import parse, shown
+        from ...tools.web import content_type
+        from ...tools.web.http_client import ACCEPTED
+        from ...tools.web.page_fetch import Clock, fetch
+        from ...tools.web.url import parse, shown
 
         name = shown(url.partition("?")[0])  # what follows may be a key
         try:
@@ -61,8 +61,8 @@ class InstructionPages:
             page = await fetch(
                 target, {**headers, "Accept-Encoding": ACCEPTED}, Clock(TIMEOUT), guard, lambda count, total: None
             )
-            text = content.decode(page.body, content.codec(page.body, page.content_type, markup=False))
-            if content.kind(page.body, page.content_type).attachment or content.is_binary(text):
+            text = content_type.decode(page.body, content_type.codec(page.body, page.content_type, markup=False))
+            if content_type.kind(page.body, page.content_type).attachment or content_type.is_binary(text):
                 return "", f"{name} was not read: it is no text"
         except ToolError as error:
             return "", f"{name} could not be fetched: {str(error).replace(url, name)}"
@@ -83,7 +83,7 @@ class _Guard:
 
     def check(self, target: Target, address: Address) -> None:
         """Let an address pass, or raise `ToolError`."""
-        from ...tools.web.address import is_metadata, not_public
+        from ...tools.web.public_addresses import is_metadata, not_public
 
         why = not_public(address)
         if why is not None and (not self._own or is_metadata(address)):

@@ -24,7 +24,7 @@ from typing import Any
 
 from ...core.errors import ToolError
 from ...core.threads import call_soon
-from ...tools.notebook.documents import OpenContent, OpenDocument
+from ...tools.notebook.open_documents import OpenContent, OpenDocument
 
 KIND = "notebook"
 SILENT_WAIT = 0.5
@@ -55,7 +55,7 @@ class _Job:
 
 
 class NotebookPages:
-    """The pages of one kernel (`tools.notebook.documents.OpenNotebooks`).
+    """The pages of one kernel (`tools.notebook.open_documents.OpenNotebooks`).
 
     Args:
         publish: sends content to all front ends; False if it can't.

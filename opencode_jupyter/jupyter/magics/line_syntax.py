@@ -20,7 +20,7 @@ from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from ...tools.shell.tree import Place
+    from ...tools.shell.syntax_tree import Place
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
 _FSTRING = re.compile(r"[fF](['\"])")
@@ -306,7 +306,7 @@ def fill_command(text: str, user_ns: Mapping[str, Any]) -> str:
 
 def _contexts(command: str, positions: list[int]) -> list[str]:
     """What a shell reads at each byte position: ``word``, ``string``, ``literal`` or ``unknown``."""
-    from ...tools.shell.tree import parse, places
+    from ...tools.shell.syntax_tree import parse, places
 
     root = parse(command.encode())
     out = ["unknown"] * len(positions)

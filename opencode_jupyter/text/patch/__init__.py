@@ -1,6 +1,6 @@
 """Patches in the file-oriented language of Codex's and OpenCode's apply_patch."""
 
-from .content import apply_chunks, seek
+from .chunks import apply_chunks, seek
 from .grammar import (
     AddFile,
     Chunk,

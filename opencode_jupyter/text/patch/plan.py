@@ -18,7 +18,7 @@ from ...core.atomic import Write, write_all
 from ...core.errors import ToolError
 from ...core.paths import check_file_name
 from ..encoding import Text, decode, encode
-from .content import apply_chunks
+from .chunks import apply_chunks
 from .grammar import AddFile, DeleteFile, Hunk, PatchError, PatchFileError, UpdateFile, parse
 
 Kind = Literal["add", "update", "move", "delete"]

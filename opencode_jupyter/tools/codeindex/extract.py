@@ -9,9 +9,9 @@ import stat
 import time
 from pathlib import PurePosixPath
 
-from . import other_sources
+from . import other_formats
 from .python_source import Piece, python_pieces
-from .terms import distinct, parts, terms
+from .tokenizer import distinct, parts, terms
 
 MAX_BYTES = 1 << 20
 """Larger files are data or generated; their first part only is looked at."""
@@ -75,15 +75,15 @@ def pieces(path: str, data: bytes) -> list[Piece]:
     extension = PurePosixPath(path).suffix.lower()
     if extension in NOTEBOOK:
         try:
-            return other_sources.notebook_pieces(decode(data))
+            return other_formats.notebook_pieces(decode(data))
         except ValueError:
             return []
     text = decode(data[:MAX_BYTES])
     if extension in PYTHON:
         return python_pieces(text)
     if extension in PROSE:
-        return other_sources.prose_pieces(text)
-    return other_sources.generic_pieces(text)
+        return other_formats.prose_pieces(text)
+    return other_formats.generic_pieces(text)
 
 
 def rows(path: str, data: bytes) -> list[Row]:

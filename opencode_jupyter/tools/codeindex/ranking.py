@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .extract import is_test
 from .store import Store
-from .terms import STOP, stem, words
+from .tokenizer import STOP, stem, words
 
 SYNONYM = 0.42
 """Weight of a synonym; the word itself has 1."""

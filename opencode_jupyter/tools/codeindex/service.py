@@ -22,7 +22,7 @@ from ...core.errors import ToolError
 from ...core.threads import run_in_thread
 from .build_child import send
 from .extract import look
-from .listing import Listing, Watch, states
+from .project_files import Listing, Watch, states
 from .ranking import Hit, allow_all, rank
 from .store import Corrupt, Store, remove
 

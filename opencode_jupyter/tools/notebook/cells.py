@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ...core.errors import ToolError
 from ...text.encoding import decode
-from .source import NotebookSource
+from .notebook_json import NotebookSource
 
 CellType = Literal["code", "markdown", "raw"]
 FORMAT = 4

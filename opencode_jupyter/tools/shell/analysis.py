@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from ...core.arity import prefix
 from ...core.permission.rules import NOT_ANALYSED
-from . import assigning, git, tables
+from . import assignments, git, tables
 from .arithmetic import AS_NUMBER, AS_PROMPT, PROMPT, Arithmetic, is_number
 from .commands import Commands
-from .findings import ShellAsks, add, exactly
 from .interpreters import reads_alike
 from .paths import Paths
-from .tree import (
+from .shell_requests import ShellAsks, add, exactly
+from .syntax_tree import (
     Place,
     assigned,
     behind_redirections,
@@ -40,7 +40,7 @@ from .tree import (
     splits_word,
     verbatim,
 )
-from .words import Text, Word
+from .word_expansion import Text, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -405,7 +405,7 @@ class _Reader:
             for word in self._declared(child)
         ]
         self.commands.declare(words, written, of)
-        reason = assigning.runs(name, arguments)
+        reason = assignments.runs(name, arguments)
         if reason is not None:
             self._asks.opaque(written, reason, of)
         else:

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Callable
 
 from ...core.arity import prefix
-from . import assigning, git, interpreters, programs, startup_files, tables, wrappers
+from . import assignments, git, interpreters, programs, startup_files, tables, wrappers
 from .arithmetic import Arithmetic
-from .findings import ShellAsks
 from .paths import Paths
-from .words import Word
+from .shell_requests import ShellAsks
+from .word_expansion import Word
 
 DEPTH = 6
 """Commands inside commands that are looked into."""
@@ -112,13 +112,13 @@ class Commands:
 
     def _assign(self, name: str, arguments: list[Word], text: str, of: str) -> None:
         """The variables that a builtin sets."""
-        if name in assigning.DECLARING:
+        if name in assignments.DECLARING:
             self.declare(arguments, text, of)
         elif name == "let":
             for word in arguments:
                 self._numbers.uses(word.shown, text, of)
         else:
-            for word in assigning.names(name, arguments):
+            for word in assignments.names(name, arguments):
                 self._subscript(word.shown, text, of)
                 if name not in ("test", "[", "unset"):
                     self._sets(word.shown, text, of)
@@ -168,11 +168,11 @@ class Commands:
     ) -> None:
         """What a command that runs others runs."""
         fed = fed or (more and not self.files)
-        reason = programs.runs(name, arguments, fed=fed) or assigning.runs(name, arguments)
+        reason = programs.runs(name, arguments, fed=fed) or assignments.runs(name, arguments)
         if name == "git":
             reason = git.runs(arguments, self._paths.is_bare_repository)
         elif reason is None and name in ("set", "shopt"):
-            reason = assigning.modes(name, arguments)
+            reason = assignments.modes(name, arguments)
         if reason is None and programs.by_arguments(name) and any(map(self._paths.option_like, arguments)):
             reason = f"a wildcard may become an option of {name} that runs a program"
         if reason is not None:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ...core.permission.sensitive_files import is_startup_file
-from .words import Word
+from .word_expansion import Word
 
 REVISIONS = 8
 """Revisions of a line that are looked at."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .words import Word
+from .word_expansion import Word
 from .wrappers import Options, Taken, take
 
 SHELLS = frozenset("sh bash rbash dash zsh ksh ksh93 ash mksh fish csh tcsh nu elvish yash posh".split())

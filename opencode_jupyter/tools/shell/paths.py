@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ...core.permission.sensitive_files import is_startup_file
 from . import startup_files, tables
-from .findings import ShellAsks, add
-from .words import Word
+from .shell_requests import ShellAsks, add
+from .word_expansion import Word
 
 _MOST = 16
 """Folders that relative paths may start in before that counts as not known."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ...core.arity import ARITY
 from . import interpreters, tables, wrappers
-from .words import Word
+from .word_expansion import Word
 
 LAUNCHERS = frozenset(
     "abduco anacron ansible aria2c at batch bwrap byobu capsh cgexec chpst cpulimit crontab daemonize "

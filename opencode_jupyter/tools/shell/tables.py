@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .words import Word
+from .word_expansion import Word
 
 PATH_COMMANDS = frozenset({"cd", "rm", "cp", "mv", "mkdir", "touch", "chmod", "chown", "cat"})
 """Commands whose arguments OpenCode looks at as paths."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from . import tables
-from .words import Word
+from .word_expansion import Word
 
 
 class Options(NamedTuple):

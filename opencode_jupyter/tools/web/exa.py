@@ -16,8 +16,8 @@ import anyio
 from ...core.context import ToolContext
 from ...core.errors import ToolError
 from ...core.secrets import hide
-from . import target as urls
-from .client import ACCEPTED, UnreachableError, WebResponse, look_up, send
+from . import url as urls
+from .http_client import ACCEPTED, UnreachableError, WebResponse, look_up, send
 from .sse import events
 
 ENDPOINT = "https://mcp.exa.ai/mcp"

@@ -18,7 +18,7 @@ from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.file_tracker import NotReadError
 from opencode_jupyter.jupyter.kernel import open_notebooks
 from opencode_jupyter.jupyter.kernel.open_notebooks import NotebookPages
-from opencode_jupyter.tools.notebook.documents import Notebooks
+from opencode_jupyter.tools.notebook.open_documents import Notebooks
 from opencode_jupyter.workspace import Workspace
 from tests.support.pages import Page
 

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from opencode_jupyter.tools import _ripgrep
-from opencode_jupyter.tools.codeindex import listing, service
+from opencode_jupyter.tools.codeindex import project_files, service
 from opencode_jupyter.tools.codeindex.ranking import parse_query
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
 from opencode_jupyter.tools.codeindex.store import Corrupt, Store
@@ -324,7 +324,7 @@ async def test_an_untouched_project_is_not_looked_through(project: Project, monk
 async def test_changes_are_seen_without_a_watch_too(
     project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_libc", lambda: None)
+    monkeypatch.setattr(project_files, "_libc", lambda: None)
     await names(project, "circle")
     (root / "new" / "deep").mkdir(parents=True)
     (root / "new" / "deep" / "zoo.py").write_text("def zebra(): pass\n")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import opencode_jupyter
 from opencode_jupyter.tools.codeindex.extract import decode, is_test, pieces, rows
 from opencode_jupyter.tools.codeindex.python_source import blanked, python_pieces
-from opencode_jupyter.tools.codeindex.terms import STOP, distinct, parts, stem, terms, words
+from opencode_jupyter.tools.codeindex.tokenizer import STOP, distinct, parts, stem, terms, words
 
 SOURCE = '''\
 """Reads shapes.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED
 from opencode_jupyter.tools.shell.analysis import analyse
-from opencode_jupyter.tools.shell.findings import ShellAsks
+from opencode_jupyter.tools.shell.shell_requests import ShellAsks
 
 PROJECT = Path("/project")
 HOME = "/home/someone"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.tools.web._convert import PLAIN, markdown
+from opencode_jupyter.tools.web._html_converter_process import PLAIN, markdown
 
 # fmt: off
 # ruff: noqa: Q003, E501

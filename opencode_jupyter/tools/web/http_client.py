@@ -21,8 +21,8 @@ import anyio.to_thread
 
 from ...core.errors import ToolError
 from ...core.threads import run_in_thread
-from .address import Address, parse_address
-from .target import Target, shown
+from .public_addresses import Address, parse_address
+from .url import Target, shown
 
 if TYPE_CHECKING:
     import httpx2

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from . import tables
 from .arithmetic import is_number
-from .words import Word
+from .word_expansion import Word
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 NAMING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "wait", "unset", "test", "[", "let"})

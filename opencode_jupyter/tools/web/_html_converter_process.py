@@ -13,7 +13,7 @@ from collections import Counter
 from html import unescape
 from io import StringIO
 
-from ._markup import BLOCKS, ESCAPE, REFERENCES, VOID, events, simplify
+from ._html_reduction import BLOCKS, ESCAPE, REFERENCES, VOID, events, simplify
 
 SKIPPED = frozenset({"script", "style", "noscript", "iframe", "object", "embed"})
 """Elements whose content is no text (docs/opencode/tools.md 10)."""

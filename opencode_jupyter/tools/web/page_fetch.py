@@ -11,9 +11,9 @@ from typing import Protocol
 import anyio
 
 from ...core.errors import ToolError
-from .address import Address
-from .client import UnreachableError, WebResponse, look_up, proxy_for, send
-from .target import Target
+from .http_client import UnreachableError, WebResponse, look_up, proxy_for, send
+from .public_addresses import Address
+from .url import Target
 
 LIMIT = 5 << 20
 """Bytes of a body (docs/opencode/tools.md 10)."""

@@ -23,7 +23,8 @@ OUTPUT = 8 << 20
 """Bytes of a converted page: lists in lists may grow beyond the page's own size."""
 _FOLDER = Path(__file__).parent
 _PROGRAM = (
-    f"import sys, os; sys.path += sys.argv[1].split(os.pathsep); from {_FOLDER.name}._convert import main; main()"
+    "import sys, os; sys.path += sys.argv[1].split(os.pathsep); "
+    f"from {_FOLDER.name}._html_converter_process import main; main()"
 )
 """Its folder as a package of its own: the whole package would take a second to import."""
 MARKDOWN_SECONDS = 10.0

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from ..closest_text import describe_nearest
 from ..encoding import printable
-from ..nearest import describe_nearest
 from ..replace import WHITE
 from .grammar import Chunk, Line, PatchMismatchError
 

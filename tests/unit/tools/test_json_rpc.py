@@ -11,8 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.tools.language import rpc
-from opencode_jupyter.tools.language.rpc import Connection, Frames, HungError, RpcError, ServerFailedError, frame
+from opencode_jupyter.tools.language_servers import json_rpc
+from opencode_jupyter.tools.language_servers.json_rpc import (
+    Connection,
+    Frames,
+    HungError,
+    RpcError,
+    ServerFailedError,
+    frame,
+)
 
 messages = st.lists(st.dictionaries(st.text(max_size=9), st.text() | st.lists(st.integers()), max_size=3), max_size=5)
 
@@ -84,7 +91,7 @@ class Server:
     def _ask(self, method: str, params: Any) -> Any:
         if method == "add":
             return params[0] + params[1]
-        raise RpcError(rpc.METHOD_NOT_FOUND, method)
+        raise RpcError(json_rpc.METHOD_NOT_FOUND, method)
 
     def say(self, **message: Any) -> None:
         self.connection.feed(frame({"jsonrpc": "2.0", **message}))
@@ -114,7 +121,7 @@ async def test_an_error_is_raised_with_its_code() -> None:
 
 
 async def test_too_late_hung_and_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc, "CANCEL", 0.05)
+    monkeypatch.setattr(json_rpc, "CANCEL", 0.05)
     server = Server()
     with pytest.raises(HungError):
         await server.connection.request("x", {}, 0.05)
@@ -155,7 +162,7 @@ async def test_the_servers_own_requests_are_answered() -> None:
     server.say(id="c", method="add", params=["x", 2])
     server.say(method="told", params=[3])
     assert server.sent[0] == {"jsonrpc": "2.0", "id": "a", "result": 3}
-    assert [m["error"]["code"] for m in server.sent[1:]] == [rpc.METHOD_NOT_FOUND, rpc.INTERNAL_ERROR]
+    assert [m["error"]["code"] for m in server.sent[1:]] == [json_rpc.METHOD_NOT_FOUND, json_rpc.INTERNAL_ERROR]
     assert server.told == [("told", [3])]
 
 

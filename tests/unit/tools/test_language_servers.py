@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.tools.language import servers
-from opencode_jupyter.tools.language.operations import rows
-from opencode_jupyter.tools.language.uris import language, to_path, to_uri
+from opencode_jupyter.tools.language_servers import servers
+from opencode_jupyter.tools.language_servers.operations import rows
+from opencode_jupyter.tools.language_servers.uris import language, to_path, to_uri
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda name: name not in (".", "..")

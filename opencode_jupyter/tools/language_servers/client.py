@@ -15,7 +15,7 @@ from ..process.environment import clean_environment
 from ..process.stdio import Stdio, converse
 from . import servers
 from .documents import Documents, Tree
-from .rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
+from .json_rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
 from .servers import Server
 from .uris import language, to_path, to_uri
 

@@ -14,7 +14,7 @@ from ipaddress import IPv4Address
 from urllib.parse import quote, urljoin, urlsplit
 
 from ...core.errors import ToolError
-from .address import Address, parse_address
+from .public_addresses import Address, parse_address
 
 PORTS = {"http": 80, "https": 443}
 LONGEST = 8192

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.tools.web.address import is_metadata, not_public, parse_address
-from opencode_jupyter.tools.web.target import parse
+from opencode_jupyter.tools.web.public_addresses import is_metadata, not_public, parse_address
+from opencode_jupyter.tools.web.url import parse
 from opencode_jupyter.tools.webfetch import is_named, names_host
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.216.34", "172.32.0.1", "100.128.0.1", "192.0.1.1", "223.255.255.255"]

@@ -17,7 +17,7 @@ from ...core.threads import LoopThread
 from ...runtime.sandbox.service import Sandbox
 from . import operations, servers
 from .client import DIAGNOSTIC, REQUEST, Client
-from .rpc import RpcError, ServerFailedError
+from .json_rpc import RpcError, ServerFailedError
 from .servers import Server, Table
 
 if TYPE_CHECKING:

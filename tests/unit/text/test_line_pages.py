@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.text import lines as lines_module
-from opencode_jupyter.text.lines import PAGE_BYTES, Page, is_binary, page
+from opencode_jupyter.text import line_pages as lines_module
+from opencode_jupyter.text.line_pages import PAGE_BYTES, Page, is_binary, page
 
 
 def read(folder: Path, data: bytes, first: int = 1, limit: int = 2000) -> Page:
