@@ -103,7 +103,7 @@ class Workspace(ToolHost):
 
     @property
     def tools(self) -> Exports:
-        """The tools in other libraries' forms, from `for_openai`, `for_anthropic`, `for_langchain`, `for_pydantic_ai`."""
+        """The tools for other libraries, from `for_openai`, `for_anthropic`, `for_langchain`, `for_pydantic_ai`."""
         from .adapters.exports import Exports  # here: few sessions need it
 
         return Exports(self)

@@ -162,7 +162,7 @@ class ToolContext:
                 may be selected), ``custom`` (False: no answers in own words).
 
         Returns:
-            For each question the list of labels that were selected, or of the person's own words; empty if not answered.
+            For each question the labels that were selected, or the person's own words; empty if not answered.
 
         Raises:
             QuestionRejectedError: the person dismissed them, or nobody is there to answer.
