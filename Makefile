@@ -5,7 +5,8 @@
 #   make fuzz    the property tests with random examples, ROUNDS times over
 #   make docs    the documentation, in build/site
 #   make release-check   builds a release and tries it on several releases of Python
-#   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two)
+#   make bench   the benchmarks, as one table      (make bench ARGS="call search" runs those two,
+#                --keep keeps the ratios, against which later runs report what lost more than a quarter)
 
 PYTHON ?= python3
 VENV   ?= .venv

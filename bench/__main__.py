@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import platform
 import sys
@@ -15,6 +16,7 @@ from ._measure import Options, Row
 
 BENCHMARKS = (
     "call",
+    "peers",
     "shell",
     "growth",
     "load",
@@ -30,16 +32,21 @@ BENCHMARKS = (
     "sessions",
 )
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+RATIOS = Path(__file__).with_name("ratios.json")
+"""The ratio of each row, by what it measures and beside what, as `--keep` saw it last."""
+LOST = 1.25
+"""A row whose ratio grew by more than this factor is reported."""
 
 
 def main() -> int:
-    """Run, print, write; the exit status is 1 if a target is missed or a benchmark fails."""
+    """Run, print, write; the exit status is 1 if a target is missed, a row lost or a benchmark fails."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Each number beside a peer's or a limit's.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(BENCHMARKS)} (all)")
     parser.add_argument("--skip", action="append", default=[], choices=BENCHMARKS, help="leave one out")
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the large file (1000)")
     parser.add_argument("--files", type=int, default=50_000, help="files of the searched tree (50000)")
     parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.relative_to(DOCUMENT.parents[1])} too")
+    parser.add_argument("--keep", action="store_true", help=f"keep the ratios in {RATIOS.name}")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:
@@ -64,7 +71,22 @@ def main() -> int:
     if arguments.write and not failed:
         _, head, kept = DOCUMENT.read_text(encoding="utf-8").partition("\n## ")  # what was measured once
         DOCUMENT.write_text(document(lines) + head + kept, encoding="utf-8")
-    return 1 if failed or any(row.met is False for row in rows) else 0
+    lost = _compare(rows, keep=arguments.keep and not failed)
+    print("\n".join(lost), file=sys.stderr)
+    return 1 if failed or lost or any(row.met is False for row in rows) else 0
+
+
+def _compare(rows: list[Row], *, keep: bool) -> list[str]:
+    """A line for each row that lost more than a quarter against the ratios kept; `keep` writes today's."""
+    before: dict[str, float] = json.loads(RATIOS.read_text(encoding="utf-8")) if RATIOS.exists() else {}
+    now = {f"{row.what} / {row.peer.partition(':')[0]}": round(row.ratio, 3) for row in rows if row.ratio is not None}
+    if keep:
+        RATIOS.write_text(json.dumps(before | now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return [
+        f"slower than kept: {what}: {ratio:g} instead of {before[what]:g}"
+        for what, ratio in now.items()
+        if ratio > LOST * before.get(what, ratio)
+    ]
 
 
 def table(rows: list[Row]) -> list[str]:
