@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ...core.call_state import Completed, Pending, Running, ToolPart
 from ...core.card_spec import CARDS, PLAIN, CardSpec
 from ...core.command_description import CHARS, telling_line
-from ..tools import KERNEL_CARDS
 
 if TYPE_CHECKING:
     from ...core.context import ToolContext
@@ -29,7 +28,7 @@ PATH_ARGUMENTS = ("filePath", "file_path", "path")
 
 def card_of(tool: str) -> CardSpec:
     """How the calls of a tool are shown, by its id. A stored call's tool may not have been imported yet."""
-    card = CARDS.get(tool) or KERNEL_CARDS.get(tool)
+    card = CARDS.get(tool)
     if card is None and (make := _importable().get(tool)) is not None:
         card = make().card
     return card or PLAIN

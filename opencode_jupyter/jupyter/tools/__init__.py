@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...core.card_spec import CardSpec
+from ...core.card_spec import CARDS, CardSpec
 from ...core.command_description import PREPARES, telling_line
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def _code_label(arguments: dict[str, Any], part: ToolPart) -> str:
     return telling_line(code) if isinstance(code, str) else title
 
 
-KERNEL_CARDS = {"python": CardSpec(label=_code_label)}
-"""How calls of these tools are shown, also where there is no notebook to make the tools for."""
+PYTHON_CARD = CARDS["python"] = CardSpec(label=_code_label)
+"""Stored calls are shown before a notebook makes the tool."""
 
 
 def kernel_tools(notebook: Notebook) -> dict[str, Callable[[], Tool]]:

@@ -16,7 +16,7 @@ from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools.builtin import builtin
 from ..cards.live_display import LIVE_AFTER
-from . import KERNEL_CARDS
+from . import PYTHON_CARD
 from .capture import Capture, current
 from .captured_output import LiveOutput
 from .child_processes import interrupt_children
@@ -70,7 +70,7 @@ def python_tool(notebook: Notebook) -> Tool:
         body="code",
         effect="acts",
         example="%tool python sum(range(10))",
-        card=KERNEL_CARDS["python"],
+        card=PYTHON_CARD,
     )
     async def python(args: Parameters, ctx: ToolContext) -> ToolResult:
         """Run Python code in the kernel."""
