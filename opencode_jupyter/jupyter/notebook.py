@@ -24,7 +24,7 @@ from .cards.labels import project_folder
 from .extension_state import current
 from .kernel.approvals import Broker
 from .kernel.card_host import CardHost
-from .kernel.cell_runner import CellRunner, Job, MakeJob
+from .kernel.cell_runner import CellRunner, MakeJob
 from .kernel.engine import Engine
 from .kernel.link import KernelLink
 from .kernel.open_notebooks import NotebookPages
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import concurrent.futures
 
     from .kernel.waiting import Waiter
-    from .spill import SpillRequests
+    from .spill.requests import SpillRequests
 
 PRELOAD_AFTER = 1.0
 """Seconds after loading, when the widget library is imported in the background so that the first request is quick."""
@@ -84,8 +84,8 @@ class Notebook:
         self.panel = Panel(self, self.link.publish)
         self.agent = AgentState()
         self.agent_session: Session | None = None
-        prompt = PromptChannel(self.kernel, lambda ask: self.cards.can_prompt(ask.card))
-        policy = PolicyChannel(lambda: policy_from(os.environ, settings.on_ask))
+        prompt = PromptChannel(self.kernel, self.workspace, lambda ask: self.cards.can_prompt(ask.card))
+        policy = PolicyChannel(self.workspace, lambda: policy_from(os.environ, settings.on_ask))
         self.broker = Broker(
             self.workspace,
             [prompt, policy],
@@ -94,7 +94,7 @@ class Notebook:
             self.cards.add_late_card,
             lambda: self.panel.changed("asks"),
         )
-        prompt.broker = policy.broker = self.cards.broker = self.broker
+        self.cards.broker = self.broker
         self.runner = CellRunner(self.engine, self.link, self.cards, prompt)
         self._spills: SpillRequests | None = None
         self._closed = False
@@ -137,7 +137,7 @@ class Notebook:
     def _read_spill(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a viewer of whole outputs; on the control channel's thread."""
         if self._spills is None:
-            from .spill import SpillRequests
+            from .spill.requests import SpillRequests
 
             self._spills = SpillRequests(self.workspace.truncation.directory)
         return self._spills.handlers[kind](request)
@@ -216,7 +216,7 @@ class Notebook:
         return self.link.run_on_main(fn, card.waiter if card is not None else None)
 
 
-class CallJob(Job[ToolResult]):
+class CallJob:
     """A tool call that a cell makes."""
 
     def __init__(self, notebook: Notebook, request: CallRequest, waiter: Waiter | None) -> None:

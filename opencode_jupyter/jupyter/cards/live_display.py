@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .display import Bundle, show_bundle, show_object
 if TYPE_CHECKING:
     from ...agent.run import Run
     from ..kernel.waiting import Waiter
+    from .run_printer import Printer
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ LATE = 1.0
 """Seconds after which a page that draws a display may have lost updates (anywidget drops those of a slow model)."""
 
 
-class LiveDisplay:
+class LiveDisplay(ABC):
     """What a card of a call and that of a model's run have in common.
 
     Args:
@@ -60,6 +62,8 @@ class LiveDisplay:
         self.key = key
         self.run: Run | None = None
         """The run whose calls it shows; None for a card of one call."""
+        self.printer: Printer | None = None
+        """Shows a run in a terminal, as it goes."""
         self.waiter = waiter
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"
@@ -86,36 +90,38 @@ class LiveDisplay:
     # ------------------------------------------------------------------ what each kind gives
 
     @property
+    @abstractmethod
     def over(self) -> bool:
         """Whether the work has ended."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find(self, call_id: Any) -> Any:
         """What of the work a page means by `call_id`, to be stopped by its `abort`; None if there is no such thing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def changed_asks(self) -> None:
         """`asks` has changed. On the engine's thread."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _make(self) -> Any | None:
         """The widget as it is now; None where none can be made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _settled_bundle(self) -> Bundle:
         """The plain output in the widget's place."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _brief(self) -> str:
         """How the work ended, where its card cannot be drawn."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _resend(self, late: bool) -> None:
         """A page has drawn the widget, `late` if it may have missed updates; on any thread."""
-        raise NotImplementedError
 
     def before_prompt(self) -> None:
         """A terminal is about to ask: what was printed must end with a line break."""
+        if self.printer is not None:
+            self.printer.end()
 
     # ------------------------------------------------------------------ on the engine's thread
 

@@ -74,7 +74,7 @@ class RunCard(LiveDisplay):
         self.answer: Answer | None = None
         self.items = RunItems(run, self._changed, printer.on_call if printer is not None else None)
         self._mode = mode
-        self._printer = printer
+        self.printer = printer
         self._started = now_ms()
         self._ended: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -100,21 +100,16 @@ class RunCard(LiveDisplay):
     def end(self) -> None:
         """The run has ended, with an answer or without."""
         self._ended = now_ms()
-        if self._printer is not None:
-            self._printer.end()
+        if self.printer is not None:
+            self.printer.end()
         for timer in (self._timer, self._whole_timer):
             if timer is not None:
                 timer.cancel()
 
-    def before_prompt(self) -> None:
-        """A terminal is about to ask: the model's text ends its line."""
-        if self._printer is not None:
-            self._printer.end()
-
     def _on_change(self, run: Run, kind: str, thing: Any) -> None:
         self.items.on_change(run, kind, thing)
-        if self._printer is not None:
-            self._printer.on_change(run, kind, thing)
+        if self.printer is not None:
+            self.printer.on_change(run, kind, thing)
 
     def _changed(self) -> None:
         if self._timer is None and self._widget is not None and self._loop is not None and not self.over:
@@ -219,7 +214,7 @@ class RunCard(LiveDisplay):
 
     def _settled_bundle(self) -> Bundle:
         bundle = settled_bundle(self.json(live=False))
-        if self._printer is not None:  # the words were printed as they came
+        if self.printer is not None:  # the words were printed as they came
             bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle
 

@@ -295,19 +295,19 @@ class Broker:
 
     def _on_answer(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
         if data["kind"] == "dismiss":
-            self.dismiss(ask.id, by=by)
+            self._workspace.questions.reject(ask.id, by=by)
         elif data["kind"] == "answer":
             try:
-                self.answer(ask.id, data.get("answers"), by=by)
+                self._workspace.questions.reply(ask.id, data.get("answers"), by=by)
             except ValueError:
                 log.debug("an unusable answer from a card: %r", data)
 
     def _resolve_message(self, ask: CardRequest, data: dict[str, Any], by: str) -> bool:
         patterns = data.get("patterns")
         try:
-            return self.resolve(
+            return self._workspace.permissions.reply(
                 ask.id,
-                data.get("reply"),
+                data.get("reply"),  # type: ignore[arg-type]  # checked there
                 data.get("message") or None,
                 patterns=patterns if isinstance(patterns, list) else None,
                 by=by,
@@ -337,35 +337,3 @@ class Broker:
             if decision.request_id == ask.id:
                 decision.note = note
                 break
-
-    def resolve(
-        self,
-        ask_id: str,
-        reply: Any,
-        message: str | None = None,
-        *,
-        patterns: list[str] | None = None,
-        by: str = "",
-    ) -> bool:
-        """Reply to a permission request. Any thread may call it; False if it is decided already.
-
-        Raises:
-            ValueError: the reply is not one of the three.
-        """
-        return self._workspace.permissions.reply(ask_id, reply, message, patterns=patterns, by=by)
-
-    def answer(self, ask_id: str, answers: Any, *, by: str) -> bool:
-        """Answer questions. Any thread may call it; False if they are answered already.
-
-        Raises:
-            ValueError: the answers do not fit the questions.
-        """
-        return self._workspace.questions.reply(ask_id, answers, by=by)
-
-    def dismiss(self, ask_id: str, error: ToolError | None = None, *, by: str) -> bool:
-        """Dismiss questions. Any thread may call it; False if they are answered already."""
-        return self._workspace.questions.reject(ask_id, by=by, error=error)
-
-    def refuse(self, ask_id: str, error: ToolError, *, by: str) -> bool:
-        """Deny a request with an error of one's own. Any thread may call it; False if it is decided already."""
-        return self._workspace.permissions.reply(ask_id, "reject", by=by, error=error)

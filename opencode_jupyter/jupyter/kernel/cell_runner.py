@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...core.errors import ToolAbortedError
 from ..error_display import for_cell
@@ -27,38 +27,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Job(Generic[T]):
-    """Work on the engine that a card shows.
+class Job(Protocol[T]):
+    """Work on the engine that a card shows."""
 
-    Attributes:
-        card: shows it.
-        base: files below it are named from there in errors.
-    """
+    @property
+    def card(self) -> LiveDisplay:
+        """Shows it."""
 
-    card: LiveDisplay
-    base: Path | None = None
+    @property
+    def base(self) -> Path | None:
+        """Files below it are named from there in errors."""
 
     @property
     def name(self) -> str:
         """What it is called in messages."""
-        raise NotImplementedError
 
     @property
     def status(self) -> str:
         """How far it is."""
-        raise NotImplementedError
 
     def abort(self, reason: str) -> None:
         """End it, and every process it started."""
-        raise NotImplementedError
 
     async def run(self) -> T:
         """Do the work. On the engine's loop."""
-        raise NotImplementedError
 
     def value(self, outcome: T, *, is_shown: bool = True) -> T:
         """The outcome as a cell's value; `is_shown`: the cell that runs now shows its card."""
-        raise NotImplementedError
 
 
 MakeJob = Callable[[Waiter | None], Job[T]]

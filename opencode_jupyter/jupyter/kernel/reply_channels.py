@@ -26,7 +26,8 @@ from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
-    from .approvals import Broker, CardRequest
+    from ...workspace import Workspace
+    from .approvals import CardRequest
     from .question_prompt import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
@@ -42,41 +43,65 @@ END_OF_INPUT = "\x04"
 Parsed = tuple[Literal["once", "always", "reject"], str | None]
 
 
+class PermissionDialog:
+    """A permission request at a prompt, shown again where an answer is not understood."""
+
+    def __init__(self, request: PermissionRequest) -> None:
+        self._request = request
+        self._unclear: list[str] = []
+
+    def text(self) -> str:
+        """What the prompt shows."""
+        unclear = self._unclear[-1] if self._unclear else ""
+        note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
+        return note + question(self._request)
+
+    def take(self, line: str) -> Parsed | None:
+        """The reply that was typed; None if the request is to be shown again."""
+        parsed = parse_answer(line)
+        if parsed is None:
+            # VS Code sends an empty text for Escape: ask once more, then take it for a no. Nothing may ask forever.
+            self._unclear.append(line.strip())
+            if self._unclear[-2:] == ["", ""] or len(self._unclear) >= TRIES:
+                return "reject", None
+        return parsed
+
+
 class PromptChannel:
-    """Asks on the front end's input box (a kernel) or with ``input()`` (a terminal), one ask at a time.
+    """Asks on the front end's input box (a kernel) or with ``input()`` (a terminal), one request at a time.
 
     It works while the cell waits: the waiter calls `beat` on its thread.
     """
 
     name = "prompt"
 
-    def __init__(self, kernel: Any, can_prompt: Callable[[CardRequest], bool]) -> None:
+    def __init__(self, kernel: Any, workspace: Workspace, can_prompt: Callable[[CardRequest], bool]) -> None:
         self._kernel = kernel
+        self._workspace = workspace
         self._can_prompt = can_prompt
         self._queue: deque[CardRequest] = deque()
         self._active: tuple[CardRequest, ipykernel_compat.StdinPrompt] | None = None
-        self._unclear: dict[str, list[str]] = {}
-        self._dialogs: dict[str, QuestionDialog] = {}
-        self.broker: Broker | None = None
+        self._dialogs: dict[str, PermissionDialog | QuestionDialog] = {}
 
     def open(self, ask: CardRequest) -> bool:
-        """Put the ask into the queue, if a cell waits and its front end takes input."""
+        """Put the request into the queue, if a cell waits and its front end takes input."""
         if ask.card.waiter is None or not self._can_prompt(ask):
             return False
         self._queue.append(ask)
         return True
 
     def close(self, ask: CardRequest) -> None:
-        """Forget the ask; a box that is open already stays until it is answered, and that answer is dropped, too, if
-        another box was opened meanwhile (where the front end says which box was answered, as JupyterLab does).
+        """Forget the request. Its box stays on the page until it is answered.
+
+        That answer is dropped too if another box was opened meanwhile (where the front end says which box was answered,
+        as JupyterLab does).
         """
         with contextlib.suppress(ValueError):
             self._queue.remove(ask)
-        self._unclear.pop(ask.id, None)
         self._dialogs.pop(ask.id, None)
 
     def beat(self, waiter: Waiter | None) -> None:
-        """Look for an answer, or put the next question. Called on the waiting thread."""
+        """Look for an answer, or put the next request. Called on the waiting thread."""
         if self._active is not None:
             ask, prompt = self._active
             if ask not in self._queue:
@@ -91,66 +116,46 @@ class PromptChannel:
             return
         ask = self._queue[0]
         if self._kernel is not None:
-            self._active = (ask, ipykernel_compat.StdinPrompt(self._kernel, self._text(ask)))
+            self._active = (ask, ipykernel_compat.StdinPrompt(self._kernel, self._dialog(ask).text()))
         elif waiter is not None and ask.card.waiter is waiter:
-            nothing = _nothing(ask)
             ask.card.before_prompt()
             waiter.serve_all()  # what was printed so far comes before the request
             try:
                 with interrupts_released():
-                    answer = input(self._text(ask))
+                    answer = input(self._dialog(ask).text())
             except EOFError:
-                answer = nothing
+                answer = END_OF_INPUT
             except KeyboardInterrupt:
-                if nothing:
+                if isinstance(ask.request, PermissionRequest):
                     raise  # ends the call; a question is only dismissed
-                answer = nothing
+                answer = END_OF_INPUT
             self._take(ask, answer)
 
-    def _text(self, ask: CardRequest) -> str:
-        if isinstance(ask.request, PermissionRequest):
-            unclear = self._unclear.get(ask.id, [""])[-1]
-            note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
-            return note + question(ask.request)
-        from .question_prompt import QuestionDialog
+    def _dialog(self, ask: CardRequest) -> PermissionDialog | QuestionDialog:
+        if ask.id not in self._dialogs:
+            if isinstance(ask.request, PermissionRequest):
+                self._dialogs[ask.id] = PermissionDialog(ask.request)
+            else:
+                from .question_prompt import QuestionDialog  # here: few calls ask questions at a prompt
 
-        return self._dialogs.setdefault(ask.id, QuestionDialog(ask.request)).text()
+                self._dialogs[ask.id] = QuestionDialog(ask.request)
+        return self._dialogs[ask.id]
 
     def _take(self, ask: CardRequest, answer: str) -> None:
-        if self.broker is None:
-            return
-        if answer == END_OF_INPUT:
-            answer = _nothing(ask)
-        if not isinstance(ask.request, PermissionRequest):
-            self._take_answer(self.broker, ask, answer)
-            return
-        reply, message = parse_answer(answer) or (None, None)
-        if reply is None:
-            # VS Code sends an empty text for Escape: ask once more, then take it for a no. Nothing may ask forever.
-            unclear = self._unclear.setdefault(ask.id, [])
-            unclear.append(answer.strip())
-            if unclear[-2:] != ["", ""] and len(unclear) < TRIES:
-                return
-            reply = "reject"
-        self.close(ask)  # now: the engine reports the end later, and this thread would show the same request again
-        self.broker.resolve(ask.id, reply, message, by="prompt")
-
-    def _take_answer(self, broker: Broker, ask: CardRequest, answer: str) -> None:
         dialog = self._dialogs.get(ask.id)
-        if dialog is None:
-            return  # answered elsewhere meanwhile
-        outcome = dialog.take(answer)
-        if outcome in ("dismissed", "done"):
-            self.close(ask)
-        if outcome == "dismissed":
-            broker.dismiss(ask.id, by="prompt")
-        elif outcome == "done":
-            broker.answer(ask.id, dialog.answers, by="prompt")
-
-
-def _nothing(ask: CardRequest) -> str:
-    """What the end of the input means: a question is dismissed, everything else denied."""
-    return "n" if isinstance(ask.request, PermissionRequest) else ""
+        if isinstance(dialog, PermissionDialog):
+            reply = dialog.take("n" if answer == END_OF_INPUT else answer)
+            if reply is not None:
+                self.close(ask)  # now: the engine reports the end later, and this thread would show it again
+                self._workspace.permissions.reply(ask.id, *reply, by="prompt")
+        elif dialog is not None:  # else answered elsewhere meanwhile
+            outcome = dialog.take("" if answer == END_OF_INPUT else answer)
+            if outcome in ("dismissed", "done"):
+                self.close(ask)
+            if outcome == "dismissed":
+                self._workspace.questions.reject(ask.id, by="prompt")
+            elif outcome == "done":
+                self._workspace.questions.reply(ask.id, dialog.answers, by="prompt")
 
 
 class PolicyChannel:
@@ -158,19 +163,20 @@ class PolicyChannel:
 
     name = "policy"
 
-    def __init__(self, policy: Callable[[], str]) -> None:
+    def __init__(self, workspace: Workspace, policy: Callable[[], str]) -> None:
+        self._workspace = workspace
         self._policy = policy
-        self.broker: Broker | None = None
 
     def open(self, ask: CardRequest) -> bool:
         """Decide at once."""
-        if self.broker is None:
-            return False
-        if not isinstance(ask.request, PermissionRequest):
-            return self.broker.dismiss(ask.id, QuestionRejectedError(unanswered(ask.request)), by="policy")
+        request = ask.request
+        if not isinstance(request, PermissionRequest):
+            error = QuestionRejectedError(unanswered(request))
+            return self._workspace.questions.reject(ask.id, by="policy", error=error)
         if self._policy() == "allow":
-            return self.broker.resolve(ask.id, "once", by="policy")
-        return self.broker.refuse(ask.id, PermissionRejectedError(nobody(ask.request)), by="policy")
+            return self._workspace.permissions.reply(ask.id, "once", by="policy")
+        denial = PermissionRejectedError(nobody(request))
+        return self._workspace.permissions.reply(ask.id, "reject", by="policy", error=denial)
 
     def close(self, ask: CardRequest) -> None:
         """Nothing to close."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
     from ..notebook import Notebook
     from ..settings import AgentState
-    from .agent_request import AgentRequest
+    from .agent import AgentRequest
 
 SHOWN = 6
 """Models that an error names."""

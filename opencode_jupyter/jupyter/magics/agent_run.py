@@ -11,7 +11,6 @@ from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
 from ..cards.run_printer import Printer
-from ..kernel.cell_runner import Job
 from .agent_models import choose
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from ...agent.sessions import AgentSession
     from ..kernel.waiting import Waiter
     from ..notebook import Notebook
-    from .agent_request import AgentRequest
+    from .agent import AgentRequest
 
 
 @dataclass(repr=False)
@@ -30,12 +29,13 @@ class CellAnswer(CellValue, Answer):
     bundle: Bundle = field(default_factory=lambda: ({}, {}))
 
 
-class RunJob(Job[Answer]):
+class RunJob:
     """A model's run that a cell starts."""
 
     def __init__(self, notebook: Notebook, request: AgentRequest, waiter: Waiter | None) -> None:
         notebook.prepare_start()
         self._notebook = notebook
+        self.base = None
         self._run: Run = notebook.on_engine(_start, notebook, request)[0]  # in a tuple: a run is awaitable itself
         self.card: RunCard = _card(notebook, self._run, waiter, request)
 

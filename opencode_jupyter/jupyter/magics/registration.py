@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..extension_state import ExtensionState
     from ..kernel.cell_runner import MakeJob
     from ..notebook import Notebook
-    from .agent_request import AgentRequest
+    from .agent import AgentRequest
     from .arguments import CallRequest
 
 _LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")

@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...agent.sessions import AgentSession
+from ...core.call_outcome import failure_of
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.store.queries import DIRECT
+from ...core.store.rows import EXTRA
 from ...core.store.store import Store
+from ...text.visible import visible
+from ..cards.labels import label_of_wire
+from ..cards.wording import duration
 from ..tables import Message, Table
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS
-from .history import moment
+from .history import moment, state_of
 
 if TYPE_CHECKING:
     from ...core.sessions import Session
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 LISTED = 20
 """Sessions that ``%sessions`` lists by default."""
 COLUMNS = ("#", "title", "changed", "messages", "calls", "model", "cost", "child of", "note")
+PART_COLUMNS = ("#", "who", "part", "what", "state", "seconds")
+PART_CHARS = 2000
+"""Characters of a part that a row holds."""
 OPTIONAL = ("folder", "cost", "model", "calls")
 """Columns that the text form leaves out where they do not fit."""
 _HEAD = 4096
@@ -212,18 +220,80 @@ def _open(line: SessionLine) -> Message:
 
 
 def _show(line: SessionLine) -> Table:
-    from .session_rows import COLUMNS as PART_COLUMNS
-    from .session_rows import display_rows, rows_of
-
     limit, session = line.count(100), line.session()
     line.end()
-    rows = line.wait(rows_of(line.workspace, session))
+    rows = line.wait(_part_rows(line.workspace, session))
     notes = []
     if len(rows) > limit:
         notes = [f"The last {limit} of {len(rows)} parts: %sessions show {session.id} -n {len(rows)}"]
     rows = rows[-limit:]
-    display = display_rows(rows)
+    display = _readable_parts(rows)
     return Table(rows, PART_COLUMNS, title=session.title, notes=notes, empty="It has no messages.", display=display)
+
+
+def _readable_parts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows as people read them: without the beginnings of steps, which hold only the hash of a snapshot."""
+    return [
+        {**row, "seconds": "" if row["seconds"] is None else duration(row["seconds"] * 1000)}
+        for row in rows
+        if row["part"] != "step-start"
+    ]
+
+
+async def _part_rows(workspace: Workspace, session: Session) -> list[dict[str, Any]]:
+    """The parts of a session's messages; ``#`` counts the messages from 1. A message without parts has a row, too."""
+    from ...agent.exchange.reading import read  # here: exports and this only
+
+    session_info, messages = await read(workspace, session)
+    hidden_from = (session_info.get("revert") or {}).get("messageID")
+    rows, hidden = [], False
+    for number, message in enumerate(messages, 1):
+        info = message["info"]
+        hidden = hidden or info["id"] == hidden_from
+        who = "user" if info.get("role") == "user" else str(info.get("agent") or info.get("mode") or "assistant")
+        head = {"#": number, "who": f"{who} (undone)" if hidden else who}
+        rows += [{**head, **_part_row(part)} for part in message["parts"]]
+        error = info.get("error")
+        if error or not message["parts"]:
+            error_text = (error.get("data") or {}).get("message") or error.get("name") if error else ""
+            rows.append({**head, "part": "error" if error else "", "what": error_text, "state": "", "seconds": None})
+    return rows
+
+
+def _part_row(part: dict[str, Any]) -> dict[str, Any]:
+    kind, state = str(part.get("type")), part.get("state") or {}
+    times = (state if kind == "tool" else part).get("time") or {}
+    start, end = times.get("start"), times.get("end")
+    what = visible(_part_text(kind, part, state)[:PART_CHARS])
+    seconds = (end - start) / 1000 if isinstance(start, int) and isinstance(end, int) else None
+    row = {"part": kind, "what": what, "state": "", "seconds": seconds}
+    return row | {"part": f"tool {part.get('tool')}", "state": _part_state(part, state)} if kind == "tool" else row
+
+
+def _part_state(part: dict[str, Any], state: dict[str, Any]) -> str:
+    outcome = str((part.get(EXTRA) or {}).get("outcome") or "")
+    failure = failure_of(str(part.get("tool")), state.get("metadata"))
+    return state_of(str(state.get("status", "")), outcome, failure)
+
+
+def _part_text(kind: str, part: dict[str, Any], state: dict[str, Any]) -> str:
+    if kind == "tool":
+        label = label_of_wire(part)
+        files = "".join(f" [{file.get('mime')}]" for file in state.get("attachments") or ())
+        if state.get("status") == "error":
+            return f"{label}: {state.get('error')}"
+        return f"{label}: {state.get('output') or ''}{files}"
+    if kind in ("text", "reasoning"):
+        return str(part.get("text") or "")
+    if kind == "file":
+        return f"{part.get('filename') or ''} [{part.get('mime')}]"
+    if kind == "patch":
+        return ", ".join(map(str, part.get("files") or ()))
+    if kind == "step-finish":
+        tokens = part.get("tokens") or {}
+        return f"{part.get('reason')}: {tokens.get('input', 0)} tokens in, {tokens.get('output', 0)} out"
+    left = ("id", "sessionID", "messageID", "type", EXTRA)
+    return " ".join(f"{key}={value}" for key, value in part.items() if key not in left)
 
 
 def _fork(line: SessionLine) -> Message:

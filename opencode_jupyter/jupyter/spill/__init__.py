@@ -4,10 +4,3 @@ Requests come on the control channel's thread, while a cell may be busy; so each
 it takes long to find is found in several requests: the places of lines are remembered between them, and a search goes
 on in a process of its own.
 """
-
-from .folder import SpillFolder
-from .pages import SpillPages
-from .requests import SpillRequests
-from .search import SpillSearches
-
-__all__ = ["SpillFolder", "SpillPages", "SpillRequests", "SpillSearches"]

@@ -53,8 +53,8 @@ class SpillPages:
         folder: the workspace's ``tool-output`` folder.
     """
 
-    def __init__(self, folder: SpillFolder | str | os.PathLike[str]) -> None:
-        self._folder = folder if isinstance(folder, SpillFolder) else SpillFolder(folder)
+    def __init__(self, folder: SpillFolder) -> None:
+        self._folder = folder
         self._indexes = LineIndexes()
 
     def page(

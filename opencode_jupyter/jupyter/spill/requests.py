@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .folder import SpillFolder
-from .marks import marks_in
 from .pages import SpillPages
-from .search import SpillSearches
+from .search import SpillSearches, marks_in
 
 
 class SpillRequests:

@@ -7,6 +7,7 @@ person sees it (``_visible_lines.py``). The control channel's thread only asks h
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import selectors
 import subprocess
@@ -15,13 +16,14 @@ import threading
 import time
 from array import array
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from ...text.visible import readable
 from ...tools._ripgrep import find_rg
 from .folder import SpillFolder, trouble
-from .marks import Pattern
 
 MOST_HITS = 1_000_000
 """Lines with hits that are kept; there a search ends."""
@@ -34,7 +36,28 @@ LONELY_SECONDS = 60.0
 FIRST_SECONDS = 0.08
 """How long the answer to a new search waits for a first hit or its end."""
 
+MARK_SECONDS = 0.5
+"""How long the hits of one page may take; without them its lines are still found."""
+MARKS = 5_000
+"""Most hits that are marked in one page."""
+
 _PROGRAM = str(Path(__file__).with_name("_visible_lines.py"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A text or a regular expression (ripgrep's)."""
+
+    text: str
+    regex: bool = False
+    case: bool = False
+
+    def arguments(self) -> list[str]:
+        """The arguments for ripgrep."""
+        kind = [] if self.regex else ["--fixed-strings"]
+        case = "--case-sensitive" if self.case else "--ignore-case"
+        fixed = ["--no-config", "--color=never", "--text", "--encoding=none", "--no-filename", "--line-buffered"]
+        return [*fixed, *kind, case, f"--regexp={self.text}"]
 
 
 class SpillSearch:
@@ -255,3 +278,50 @@ class SpillSearches:
         """End every search."""
         for key in list(self._searches):
             self._searches.pop(key).stop()
+
+
+def marks_in(lines: list[str], pattern: Pattern) -> list[list[int]]:
+    """The hits in the rows of a page.
+
+    Args:
+        lines: the rows, with their escapes.
+        pattern: what is looked for.
+
+    Returns:
+        ``[row, start, end]`` for each hit: positions in the row's visible text, in UTF-16 units as browsers count.
+        Empty where they can't be told: no ripgrep, or it took too long.
+    """
+    rg = find_rg()
+    if rg is None or not lines:
+        return []
+    text = "\n".join(readable(line) for line in lines).encode("utf-8", "replace")
+    try:
+        done = subprocess.run(
+            [rg, *pattern.arguments(), "--json", "-"],
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=MARK_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    marks: list[list[int]] = []
+    for line in done.stdout.splitlines():
+        if line.startswith(b'{"type":"match"'):
+            marks += _marks(json.loads(line)["data"])
+            if len(marks) >= MARKS:
+                break
+    return marks[:MARKS]
+
+
+def _marks(data: dict[str, Any]) -> list[list[int]]:
+    row, raw = data["line_number"] - 1, data["lines"]["text"].encode()
+    spans = [(match["start"], match["end"]) for match in data["submatches"] if match["end"] > match["start"]]
+    if raw.isascii():
+        return [[row, start, end] for start, end in spans]
+    return [[row, _units(raw[:start]), _units(raw[:end])] for start, end in spans]
+
+
+def _units(text: bytes) -> int:
+    return len(text.decode("utf-8", "replace").encode("utf-16-le")) // 2

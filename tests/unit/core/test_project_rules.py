@@ -128,7 +128,7 @@ def test_a_click_never_lifts_a_deny(ip: Shell) -> None:
 def test_only_the_answer_that_counts_is_written(ip: Shell) -> None:
     before = CONFIG.read_text()
     asked = Asked(ip, "echo a")
-    assert asked.broker.resolve(asked.ask.id, "reject", "no")
+    assert ip.notebook.workspace.permissions.reply(asked.ask.id, "reject", "no")
     asked.click()
     with pytest.raises(ToolError):
         asked.output()

@@ -148,12 +148,12 @@ def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:
         futures.append(future)
         wait(lambda: len(broker.pending()) == len(cards))
     wait(lambda: [card.places[-1:] for card in cards] == [[(1, 3)], [(2, 3)], [(3, 3)]])
-    broker.resolve(broker.pending()[0].id, "once", by="card")
+    workspace.permissions.reply(broker.pending()[0].id, "once", by="card")
     futures[0].result(SOON)
     wait(lambda: [card.places[-1:] for card in cards[1:]] == [[(1, 2)], [(2, 2)]])
-    broker.resolve(broker.pending()[1].id, "once", by="card")
+    workspace.permissions.reply(broker.pending()[1].id, "once", by="card")
     wait(lambda: cards[1].places[-1] == (1, 1))
-    broker.resolve(broker.pending()[0].id, "once", by="card")
+    workspace.permissions.reply(broker.pending()[0].id, "once", by="card")
     for future in futures:
         future.result(SOON)
     broker.close()
@@ -178,7 +178,7 @@ def test_requests_are_counted_in_the_order_of_their_cards(ip: Shell) -> None:
             time.sleep(0.005)
     assert [ask.call_id for ask in broker.pending()] == [call.part.call_id for call in calls]
     for ask in broker.pending():
-        broker.resolve(ask.id, "once", by="card")
+        workspace.permissions.reply(ask.id, "once", by="card")
     for future in futures:
         future.result(SOON)
 
@@ -224,7 +224,7 @@ def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
         assert time.monotonic() - began < SOON
         time.sleep(0.005)
     assert not told or time.monotonic() - began > 0.9
-    notebook.broker.resolve(notebook.broker.pending()[0].id, "once", by="card")
+    workspace.permissions.reply(notebook.broker.pending()[0].id, "once", by="card")
     future.result(SOON)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
-from opencode_jupyter.jupyter.magics.agent_request import parse
+from opencode_jupyter.jupyter.magics.agent import parse
 from opencode_jupyter.jupyter.magics.interpolation import TEXT_CHARS, fill
 from tests.support.model_servers.openai import ScriptedServer
 from tests.support.shells import Shell, shell

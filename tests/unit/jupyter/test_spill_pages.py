@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.spill import Spill
 from opencode_jupyter.core.truncation import Truncation
-from opencode_jupyter.jupyter.spill import SpillPages, pages
+from opencode_jupyter.jupyter.spill import pages
+from opencode_jupyter.jupyter.spill.folder import SpillFolder
+from opencode_jupyter.jupyter.spill.pages import SpillPages
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def some(page: dict[str, Any], *names: str) -> tuple[Any, ...]:
 
 def test_pages_by_number_and_from_the_end(folder: Path) -> None:
     path = spill(folder, b"".join(b"%d\n" % n for n in range(1, 1001)))
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     page = made.page(path, 501, 3)
     assert some(page, "first", "lines", "offsets", "end") == (501, ["501", "502", "503"], [1892, 1896, 1900], 1904)
     assert some(page, "bytes", "total", "more", "inside", "style") == (3893, 1000, True, [], "")
@@ -64,7 +66,7 @@ def test_every_page_is_what_the_file_has(
     wanted = whole[first - 1 : first - 1 + count]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "STEP", step)
-        made = SpillPages(folder)
+        made = SpillPages(SpillFolder(folder))
         for _ in range(2):  # the second time with the places known
             page = made.page(path, line, count)
             assert page["first"] == first
@@ -95,7 +97,7 @@ def test_rows_are_the_same_from_wherever_one_comes(
     with pytest.MonkeyPatch.context() as patch:
         for name, value in [("PIECE", 128), ("LONGEST", 256), ("PAGE_BYTES", 400)]:
             patch.setattr(pages, name, value)
-        made = SpillPages(folder)
+        made = SpillPages(SpillFolder(folder))
         forwards: list[int] = []
         inside: list[int] = []
         at = 0
@@ -124,7 +126,7 @@ def test_rows_are_the_same_from_wherever_one_comes(
 def test_a_line_of_a_megabyte_is_shown_whole_in_pieces(folder: Path) -> None:
     line = ("0123456789abcdé" * 70_000).encode()
     path = spill(folder, b"before\n" + line + b"\nafter")
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     page = made.page(path, 2, 1000)
     text, at = "", page["offsets"][0]
     assert page["first"] == 2 and 0 not in page["inside"]
@@ -139,7 +141,7 @@ def test_a_line_of_a_megabyte_is_shown_whole_in_pieces(folder: Path) -> None:
 
 def test_colours_that_are_on_where_a_page_begins(folder: Path) -> None:
     path = spill(folder, b"\x1b[0mplain\n\x1b[1m\x1b[31mred\nstill red\n\x1b[0mplain\n")
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     assert made.page(path, 3)["style"] == "\x1b[0m\x1b[1m\x1b[31m"
     assert made.page(path, 3)["lines"][:2] == ["still red", "\x1b[0mplain"]
     assert made.page(path, 2)["style"] == ""
@@ -147,7 +149,7 @@ def test_colours_that_are_on_where_a_page_begins(folder: Path) -> None:
 
 def test_a_file_that_grows_is_read_on_and_one_that_was_cut_anew(folder: Path) -> None:
     path = spill(folder, b"1\n2\n3")
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     page = made.page(path)
     assert page["total"] == 3
     with open(path, "ab") as file:
@@ -165,7 +167,7 @@ def test_a_file_that_grows_is_read_on_and_one_that_was_cut_anew(folder: Path) ->
 
 def test_lines_that_are_not_where_they_were_are_counted_anew(folder: Path) -> None:
     path = spill(folder, b"a\n" * 300_000)
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     assert made.page(path, 250_000)["first"] == 250_000
     spill(folder, b"longer line\n" * 100_000)  # larger, so that its size tells nothing
     assert made.page(path, 290_000, 1)["lines"] == ["longer line"]
@@ -173,7 +175,7 @@ def test_lines_that_are_not_where_they_were_are_counted_anew(folder: Path) -> No
 
 def test_whether_it_is_still_written(folder: Path) -> None:
     sink = Spill(Truncation(folder.parent, {"max_bytes": 10}))
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     sink.feed(b"one line that is too long\n")
     assert sink.path is not None
     assert made.extent(sink.path)["writing"] is True
@@ -192,7 +194,7 @@ def test_only_regular_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "sub").mkdir()
     (folder / "sub" / "tool_1").write_text("x")
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     odd: list[Any] = [
         secret, folder / "link", folder / "pipe", folder, folder / ".." / "secret", folder / "sub" / "tool_1",
         "", "tool_1", None, "a\0b", 5, "/etc/passwd", folder / "gone", folder / ("x" * 300),
@@ -212,7 +214,7 @@ ODD = [("x", "y"), (None, None), (-5, -5), (1.5, 10**9), (True, False), (10**30,
 @pytest.mark.parametrize(("place", "count"), ODD)
 def test_odd_numbers_are_taken(folder: Path, place: Any, count: Any) -> None:
     path = spill(folder, b"a\nb\n")
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     assert made.page(path, place, count)["lines"]
     for name in ("at", "near", "before"):
         assert "lines" in made.page(path, count=count, **{name: place}), name
@@ -224,7 +226,7 @@ def test_a_long_search_for_a_line_is_cut_into_several_requests(folder: Path, mon
     path = spill(folder, b"x\n" * 8_000_000)
     monkeypatch.setattr(pages, "SCAN_SECONDS", 0.0)
     monkeypatch.setattr(pages, "NUMBER_SECONDS", 0.0)
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     there = made.page(path, near=15_000_000, count=1)
     assert (there["lines"], there["first"], there["total"]) == (["x"], None, None)
     scanned = []
@@ -240,7 +242,7 @@ def test_line_1000000_of_200_mb_is_found(folder: Path) -> None:
     path = spill(folder, b"")
     with open(path, "wb") as file:
         file.writelines((b"y" * 99 + b"\n") * 50_000 for _ in range(40))
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     while "scanned" in (page := made.page(path, 1_000_000, 400)):
         pass
     assert page["first"] == 1_000_000
@@ -258,7 +260,7 @@ def test_ten_gigabytes_are_seen_anywhere_without_reading_them(folder: Path) -> N
     with open(path, "r+b") as file:
         file.seek(10_000_000_000)
         file.write(b"\nsecond to last\nlast")  # in between nothing was written: a file with a hole
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     for place, lines_there in [({}, ["second to last", "last"]), ({"at": 0}, ["first"])]:
         before = bytes_read()
         page = made.page(path, count=1000, **place)
@@ -274,7 +276,7 @@ def test_ten_gigabytes_are_seen_anywhere_without_reading_them(folder: Path) -> N
 def test_parts_for_a_download_are_the_bytes_of_the_file(folder: Path) -> None:
     data = os.urandom(2_500_000)
     path = spill(folder, data)
-    made = SpillPages(folder)
+    made = SpillPages(SpillFolder(folder))
     got, at = b"", 0
     while at < len(data):
         part = made.part(path, at, 1_000_000)
