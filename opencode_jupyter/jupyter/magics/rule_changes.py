@@ -22,20 +22,8 @@ if TYPE_CHECKING:
     from ...core.permission.decision import Action
     from ...workspace import Workspace
 
-PERMISSIONS = (
-    "bash",
-    "edit",
-    "read",
-    "glob",
-    "grep",
-    "list",
-    "webfetch",
-    "external_directory",
-    "doom_loop",
-    "task",
-    "sandbox",
-)
-"""Permissions that are suggested first."""
+OF_NO_TOOL = ("external_directory", "doom_loop", "sandbox")
+"""Permissions that calls of any tool request."""
 TYPED = "this session"
 """Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""
 PANEL = "this session, from the panel"
@@ -159,8 +147,8 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
 
 
 def permission_names(workspace: Workspace) -> list[str]:
-    """The permissions that are suggested, and those that the tools request."""
-    return [*PERMISSIONS, *map(permission_of, workspace.registry.names())]
+    """The permissions that the tools request, those of all tools last."""
+    return [*map(permission_of, workspace.registry.names()), *OF_NO_TOOL]
 
 
 def known_permissions(workspace: Workspace) -> list[str]:
