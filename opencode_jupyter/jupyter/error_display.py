@@ -102,14 +102,14 @@ def shorten(error: BaseException) -> None:
     The same is done to the errors that it was raised from. An error that never left this package keeps all it has.
     """
     for link in _chain(error):
-        nodes = list(_nodes(link.__traceback__))
-        first = next((i for i, node in enumerate(nodes) if not _between(node)), 0)
-        nodes_kept = nodes[first:]
-        if len(nodes_kept) > MOST:
-            link.add_note(f"({len(nodes_kept) - MOST:,} frames in the middle of its traceback omitted)")
-            nodes_kept = [*nodes_kept[: MOST // 2], *nodes_kept[-MOST // 2 :]]
-        if len(nodes_kept) < len(nodes):
-            link.__traceback__ = _joined(nodes_kept)
+        frames = frames_of(link.__traceback__)
+        first = next((i for i, frame in enumerate(frames) if not _between(frame)), 0)
+        shown = frames[first:]
+        if len(shown) > MOST:
+            link.add_note(f"({len(shown) - MOST:,} frames in the middle of its traceback omitted)")
+            shown = [*shown[: MOST // 2], *shown[-MOST // 2 :]]
+        if len(shown) < len(frames):
+            link.__traceback__ = joined(shown)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -124,20 +124,24 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         waiting += [link.__cause__, link.__context__]
 
 
-def _nodes(at: TracebackType | None) -> Iterator[TracebackType]:
-    while at is not None:
-        yield at
-        at = at.tb_next
+def frames_of(traceback: TracebackType | None) -> list[TracebackType]:
+    """A traceback's frames, the outermost first."""
+    frames = []
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    return frames
 
 
-def _between(node: TracebackType) -> bool:
+def _between(frame: TracebackType) -> bool:
     """Whether a frame belongs to the way from a cell to a tool."""
-    name = node.tb_frame.f_code.co_filename
+    name = frame.tb_frame.f_code.co_filename
     return name in _FILES or name.startswith(_FOLDERS)
 
 
-def _joined(nodes: list[TracebackType]) -> TracebackType | None:
-    joined: TracebackType | None = None
-    for node in reversed(nodes):
-        joined = TracebackType(joined, node.tb_frame, node.tb_lasti, node.tb_lineno)
-    return joined
+def joined(frames: list[TracebackType]) -> TracebackType | None:
+    """A traceback of these frames."""
+    traceback: TracebackType | None = None
+    for frame in reversed(frames):
+        traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return traceback

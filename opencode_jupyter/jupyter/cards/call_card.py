@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.call_approval import WAITING_FOR
 from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
-from .call_json import card_tree, ended, tail
+from .call_json import card_tree, ended, tail_update
 from .call_mimebundle import live_text, lost_bundle, settled_bundle
 from .display import Bundle
 from .live_display import LiveDisplay
@@ -113,11 +113,7 @@ class Card(LiveDisplay):
         state = part.state
         if not isinstance(state, Running) or not state.metadata:
             return
-        metadata = state.metadata
-        message: dict[str, Any] = {"kind": "tail", "text": tail(str(metadata.get("output", "")))}
-        for name in ("lines", "bytes", "progress"):
-            if name in metadata:
-                message[name] = metadata[name]
+        message = {"kind": "tail", **tail_update(state.metadata)}
         self._sent = time.monotonic()
         self._write(lambda widget: widget.send(message))
 

@@ -273,6 +273,12 @@ def tail(text: str, most: int = TAIL_LINES) -> str:
     return "\n".join(lines[-most:])
 
 
+def tail_update(metadata: Mapping[str, Any], most: int = TAIL_LINES) -> dict[str, Any]:
+    """What a live card is sent while only the output of its call grows."""
+    counts = {name: metadata[name] for name in ("lines", "bytes", "progress") if name in metadata}
+    return {"text": tail(str(metadata.get("output", "")), most), **counts}
+
+
 def _how_far(progress: Any, held: Any, state: Any) -> dict[str, Any]:
     """A running call's progress; of one that failed the words for it, where no bar is drawn any more.
 
@@ -329,9 +335,8 @@ def shown_lines(tool: str, output: str) -> list[int] | None:
 
 
 def _first_cut_line(metadata: dict[str, Any], output: str) -> int:
-    for name in ("firstCutLine", "cutLine", "line"):
-        if isinstance(metadata.get(name), int):
-            return int(metadata[name])
+    if isinstance(metadata.get("cutLine"), int):
+        return int(metadata["cutLine"])
     head, marker, _ = output.partition("\n\n...")
     return head.count("\n") + 2 if marker and head else 1
 

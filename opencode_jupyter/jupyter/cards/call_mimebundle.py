@@ -77,9 +77,9 @@ def lose(part: dict[str, Any]) -> None:
 def live_text(part: dict[str, Any]) -> str:
     """What a reader without widgets sees of a call that goes on: ``bash sleep 600: running``."""
     _, word, tone = state_words(part)
-    head = _clip(f"{visible_line(part['tool'])} {visible_line(part['ui'].get('label') or '')}".strip())
+    head = clip(f"{visible_line(part['tool'])} {visible_line(part['ui'].get('label') or '')}".strip())
     if tone == "ask":
-        return f"{head}: {_clip(f'{word}: ' + visible_line('; '.join(_requests(part))))}"
+        return f"{head}: {clip(f'{word}: ' + visible_line('; '.join(_requests(part))))}"
     return f"{head}: {word}"
 
 
@@ -104,24 +104,24 @@ def plain_text(part: dict[str, Any]) -> str:
     head, foot = [_plain_head(part)], _plain_foot(part)
     error = part["state"].get("error") or ""
     body = [
-        _clip(line, ERROR_COLUMNS if text == error else PLAIN_COLUMNS)
+        clip(line, ERROR_COLUMNS if text == error else PLAIN_COLUMNS)
         for text in _bodies(part)
         for line in readable(text).rstrip("\n").split("\n")
     ]
     for child in part["ui"].get("children") or []:
         body.append("  " + _plain_head(child))
         if child["state"].get("error"):
-            body.append(_clip("    " + readable(child["state"]["error"]).split("\n")[0]))
+            body.append(clip("    " + readable(child["state"]["error"]).split("\n")[0]))
     room = PLAIN_LINES - len(head) - len(foot)
     if len(body) > room:
         body = [*body[: room - 1], f"… {len(body) - room + 1:,} more lines"]
-    return "\n".join([*head, *body, *map(_clip, foot)])
+    return "\n".join([*head, *body, *map(clip, foot)])
 
 
 def _plain_head(part: dict[str, Any]) -> str:
     mark, word, _ = state_words(part)
     label, time = visible_line(part["ui"].get("label") or ""), time_words(part)
-    return _clip(f"{mark} {visible_line(part['tool'])} {label}".rstrip(), PLAIN_COLUMNS - 50) + (
+    return clip(f"{mark} {visible_line(part['tool'])} {label}".rstrip(), PLAIN_COLUMNS - 50) + (
         f" ({word}, {time})" if time else f" ({word})"
     )
 
@@ -136,7 +136,8 @@ def _plain_foot(part: dict[str, Any]) -> list[str]:
     return [*foot, f"[{words}]"] if words else foot
 
 
-def _clip(line: str, most: int = PLAIN_COLUMNS) -> str:
+def clip(line: str, most: int = PLAIN_COLUMNS) -> str:
+    """A line of at most so many characters."""
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
@@ -193,15 +194,15 @@ def _task(task: dict[str, Any]) -> str:
 
 
 def _table(table: dict[str, Any]) -> str:
+    from ...core.value_tables import grid  # here: most results have no table
+
     columns, types = table.get("columns") or [], table.get("types") or []
     shown = (table.get("rows") or [])[:PLAIN_ROWS]
     table = {**table, "rows": shown}
     rows = [list(map(str, row)) for row in (columns, *([types] if any(types) else []), *shown)]
     numeric = numeric_columns(table) if "name" in table else [False] * len(columns)
-    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows if any(columns) else rows[1:]:
-        cells = zip(row, widths, numeric, strict=False)
-        lines.append("  ".join(text.rjust(w) if right else text.ljust(w) for text, w, right in cells).rstrip())
+    width = max(map(len, rows))
+    rows = [row + [""] * (width - len(row)) for row in rows]
+    lines = grid(rows if any(columns) else rows[1:], [*numeric, *[False] * width][:width])
     words = rows_words(table)
     return "\n".join([*lines, words] if words else lines)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.call_state import Completed, Pending, Running, State
 from .approval_json import RequestView
-from .call_json import NESTED_LINES, card_tree, tail
+from .call_json import NESTED_LINES, card_tree, tail, tail_update
 
 if TYPE_CHECKING:
     from ...agent.run import Run
@@ -278,9 +278,7 @@ class RunItems:
             or (item.sent is not None and item.sent[3] != len(part.decisions))
         ):
             return None
-        growth: dict[str, Any] = {"text": tail(str(state.metadata.get("output", "")), NESTED_LINES)}
-        growth.update({k: state.metadata[k] for k in ("lines", "bytes", "progress") if k in state.metadata})
-        return growth
+        return tail_update(state.metadata, NESTED_LINES)
 
     def whole(self, asks: Asks, *, live: bool) -> list[dict[str, Any]]:
         """Every item as it stands. On any thread."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...text.visible import readable, visible_line
-from .call_mimebundle import lose
+from .call_mimebundle import clip, lose
 from .display import Bundle
 from .run_html import html
 from .run_json import with_children
@@ -110,12 +110,12 @@ def plain_text(run: dict[str, Any]) -> str:
     if len(body) > room:
         left = len(body) - room + 1
         body = [*body[:FIRST_LINES], f"… {left:,} more lines …", *body[FIRST_LINES + left :]]
-    return "\n".join(_clip(line) for line in [head, *body, *foot[:10]])
+    return "\n".join(clip(line, PLAIN_COLUMNS) for line in [head, *body, *foot[:10]])
 
 
 def end_text(run: dict[str, Any]) -> str:
     """What is left to say of a run whose words were printed as they came."""
-    return "\n".join(_clip(line) for line in [_head(run), *_foot(run)])
+    return "\n".join(clip(line, PLAIN_COLUMNS) for line in [_head(run), *_foot(run)])
 
 
 def _head(run: dict[str, Any]) -> str:
@@ -161,7 +161,3 @@ def fold_words(item: dict[str, Any]) -> str:
     first = visible_line(lines[0].strip("*# "))[:80]
     name = "Summary" if item["kind"] == "summary" else "Thought"
     return f"{name}: {first}{' …' if len(lines) > 1 or len(lines[0]) > 80 else ''}"
-
-
-def _clip(line: str) -> str:
-    return line if len(line) <= PLAIN_COLUMNS else line[: PLAIN_COLUMNS - 1] + "…"

@@ -19,9 +19,9 @@ from ..tables import Message
 from .mcp import McpLine, server_table
 
 if TYPE_CHECKING:
+    from ...mcp import McpServers
     from ...mcp.logins import Login, Logins
     from ...mcp.status import Status
-    from ..notebook import Notebook
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
 """Variables that are set where the person is at another machine."""
@@ -61,7 +61,7 @@ def log_in(line: McpLine) -> Any:
         raise InvalidArgumentsError(f"--forget and --code cannot be combined. {line.usage}")
     logins = line.workspace.service(Logins)
     if forget:
-        return _forget(line, logins, name)
+        return Message(line.wait(forget_login(line.servers, logins, name)))
     if code is not None:
         return _finish(line, logins, name, code)
     if not line.servers.trusted(line.spec(name)):
@@ -69,7 +69,7 @@ def log_in(line: McpLine) -> Any:
     login = line.wait(_begun(line, logins, name))
     if not login.url:
         return Message(line.wait(login.wait()))
-    waits = not no_wait and login.redirect.listening and attended(line.notebook) and can_browse()
+    waits = not no_wait and login.redirect.listening and line.notebook.is_attended() and can_browse()
     link = LoginLink(name, login.url, waits, login.redirect.listening)
     return _waited(line, login, link) if waits else link
 
@@ -83,17 +83,13 @@ async def _begun(line: McpLine, logins: Logins, name: str) -> Login:
     return login
 
 
-def _forget(line: McpLine, logins: Logins, name: str) -> Message:
-    async def work() -> bool:
-        is_forgotten = await logins.forget(name)
-        if is_forgotten and line.servers.status()[name].state == "connected":
-            await line.servers.disconnect(name)
-        return is_forgotten
-
-    is_forgotten = line.wait(work())
-    if not is_forgotten:
-        return Message(f"No login at {name} is stored.")
-    return Message(f"The login at {name} was removed here. If the service still lists it, revoke it there.")
+async def forget_login(servers: McpServers, logins: Logins, name: str) -> str:
+    """Forget the login at a server, and disconnect it; returns what happened, for a person."""
+    if not await logins.forget(name):
+        return f"No login at {name} is stored."
+    if servers.status()[name].state == "connected":
+        await servers.disconnect(name)
+    return f"The login at {name} was removed here. If the service still lists it, revoke it there."
 
 
 def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
@@ -139,11 +135,6 @@ def _open(url: str) -> None:
 
     with contextlib.suppress(Exception):  # the link is there to be clicked
         webbrowser.open(url)
-
-
-def attended(notebook: Notebook) -> bool:
-    """Whether somebody is present who could log in."""
-    return notebook.is_attended()
 
 
 def can_browse() -> bool:

@@ -133,7 +133,7 @@ def _undo(line: CommandLine) -> Confirmation:
     left = len(changes.entries())
     less = f" (there were no more than {len(undone)})" if len(undone) < count else ""
     files = "; ".join(f"{row['file']} {row['now']}" for row in rows)
-    title = f"Undid {_counted(len(undone), 'change')}{less}: {files}. {left} can still be undone."
+    title = f"Undid {len(undone)} change{'' if len(undone) == 1 else 's'}{less}: {files}. {left} can still be undone."
     return Confirmation(rows, title=title).show()
 
 
@@ -204,10 +204,6 @@ def _spilled(folder: Path) -> dict[str, int]:
                 with contextlib.suppress(OSError):
                     sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
     return sizes
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 _HANDLERS = {"history": _history, "doctor": _doctor, "undo": _undo, "clean": _clean, "reload": _reload}

@@ -70,7 +70,8 @@ def trust(line: CommandLine) -> Table:
         chosen = waiting
     elif not words:
         rows = [_row(notebook, subject) for subject in waiting]
-        title = f"{_counted(len(rows))} your trust." if rows else ""
+        need = "1 thing needs" if len(rows) == 1 else f"{len(rows)} things need"
+        title = f"{need} your trust." if rows else ""
         return CodeTable(rows, _COLUMNS, title=title, notes=HOW, empty="Nothing here needs your trust.")
     else:
         chosen = [_subject_named(word, waiting, notebook) for word in words]
@@ -160,7 +161,3 @@ def _revoke(notebook: Notebook, words: Sequence[str]) -> Table:
     prepare_all(notebook)
     rows = [{"trust": subject.name, "kind": subject.kind} for subject in revoked]
     return Table(rows, ("trust", "kind"), title="Not trusted any more:")
-
-
-def _counted(count: int) -> str:
-    return "1 thing needs" if count == 1 else f"{count} things need"

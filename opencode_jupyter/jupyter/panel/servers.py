@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import weakref
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,18 +32,6 @@ LINE = 500
 SCHEMES = ("http", "https")
 
 
-class _Begun:
-    """What a page had begun in one kernel: the words about how it ended, by server."""
-
-    def __init__(self) -> None:
-        self.words: dict[str, str] = {}
-        self.busy: dict[str, str] = {}
-        """What is being done with a server."""
-
-
-_begun: weakref.WeakKeyDictionary[Panel, _Begun] = weakref.WeakKeyDictionary()
-
-
 def servers(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """All servers.
 
@@ -64,13 +51,13 @@ def servers(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
     from ..magics.mcp import COLOURS, describe_server  # here: it needs the notebook, which needs this package
 
-    begun = _begun_of(panel)
+    actions = panel.server_actions
     shown = describe_server(panel.notebook.workspace, manager, spec, status)
     shown["note"] = _clean(spec, shown["note"])
     lines = manager.logs(spec.name)[-LINES:]
     shown["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
-    shown["busy"] = begun.busy.get(spec.name, "")
-    shown["said"] = _clean(spec, begun.words.get(spec.name, ""))
+    shown["busy"] = actions.running.get(spec.name, "")
+    shown["said"] = _clean(spec, actions.outcomes.get(spec.name, ""))
     shown["signsIn"] = bool(spec.url) and spec.oauth is not False
     login = _under_way(panel, spec.name)
     shown["login"] = _login(login) if login is not None else None
@@ -151,23 +138,20 @@ def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 def sign_out(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to forget the login at the server ``name``, and end the server if it is connected."""
+    from ..magics.mcp_login import forget_login  # here: see `_server_json`
+
     manager, spec = _find_server(panel, request)
 
     async def work() -> str:
-        gone = await _logins(panel).forget(spec.name)
-        if gone and manager.status()[spec.name].state == "connected":
-            await manager.disconnect(spec.name)
-        if not gone:
-            return f"No login at {spec.name} is stored."
-        return f"The login at {spec.name} was removed here. If the service still lists it, revoke it there."
+        return await forget_login(manager, _logins(panel), spec.name)
 
     return _begin(panel, spec.name, "signing out", work())
 
 
 def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) -> dict[str, Any]:
-    begun = _begun_of(panel)
-    begun.words.pop(name, None)
-    begun.busy[name] = doing
+    actions = panel.server_actions
+    actions.outcomes.pop(name, None)
+    actions.running[name] = doing
 
     async def run() -> None:
         try:
@@ -178,11 +162,11 @@ def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) 
             log.exception("%s the MCP server %s failed", doing, name)
             words = f"{type(error).__name__}: {error}"
         finally:
-            if begun.busy.get(name) == doing:
-                del begun.busy[name]
+            if actions.running.get(name) == doing:
+                del actions.running[name]
             panel.changed("servers", "tools")
         if words:
-            begun.words[name] = words
+            actions.outcomes[name] = words
 
     panel.notebook.engine.submit(run())
     panel.changed("servers")
@@ -225,10 +209,6 @@ def _find_server(panel: Panel, request: dict[str, Any]) -> tuple[McpServers, Ser
     if spec is None:
         raise ToolError(f"There is no MCP server {name} (any more).")
     return manager, spec
-
-
-def _begun_of(panel: Panel) -> _Begun:
-    return _begun.setdefault(panel, _Begun())
 
 
 def _clean(spec: ServerSpec, text: str) -> str:

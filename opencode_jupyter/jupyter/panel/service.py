@@ -50,6 +50,19 @@ def handlers() -> dict[str, Handler]:
     return {"hello": _hello, **{what: handler for module in modules for what, handler in module.HANDLERS.items()}}
 
 
+class ServerActions:
+    """What pages had done with MCP servers, by the servers' names.
+
+    Attributes:
+        running: what is being done.
+        outcomes: how the last action ended, for a person.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[str, str] = {}
+        self.outcomes: dict[str, str] = {}
+
+
 URGENT = frozenset({"asks"})
 ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")
 """Events after which something else waits for a person."""
@@ -70,6 +83,7 @@ class Panel:
         self._scheduled = False
         self._unsubscribe: list[Callable[[], None]] = []
         self._watched: set[tuple[str, str]] = set()
+        self.server_actions = ServerActions()
         self.cell_server = ""
         """The package by which the server runs the cells of the open page; empty where the page runs them itself."""
 

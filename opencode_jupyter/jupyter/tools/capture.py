@@ -24,7 +24,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ...core.result import Attachment
@@ -162,9 +162,10 @@ class Capture:
         if rendering is not None:
             self._show_rendering(rendering)
             return
-        bundle = pictures_of(data, len(self.attachments))
-        self.attachments += bundle.pictures
-        text = "\n".join(filter(None, [words_of(data, bool(bundle.pictures)), *bundle.notes]))
+        picture, note = picture_of(data, len(self.attachments))
+        if picture is not None:
+            self.attachments.append(picture)
+        text = "\n".join(filter(None, [words_of(data, picture is not None), note]))
         if text:
             self.write_line(text)
 
@@ -414,36 +415,23 @@ def _c_flush() -> Callable[[], Any] | None:
 # ---------------------------------------------------------------------- MIME bundles
 
 
-@dataclass(slots=True)
-class BundlePictures:
-    """The pictures of a bundle, and why some are left out."""
-
-    pictures: list[Attachment] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def pictures_of(data: dict[str, Any], before: int) -> BundlePictures:
-    """The picture of a bundle, in the best form it has.
+def picture_of(data: dict[str, Any], before: int) -> tuple[Attachment | None, str]:
+    """The picture of a bundle in the best form it has, and why it is left out; None and "" if it has none.
 
     Args:
         data: MIME type -> content; pictures as bytes or base64 text.
         before: pictures that the run has attached already.
     """
-    result = BundlePictures()
-    for mime, end in MIMES.items():
-        if mime not in data:
-            continue
-        content = _bytes(data[mime])
+    for mime, suffix in MIMES.items():
+        content = _bytes(data.get(mime))
         if content is None:
             continue
         if before >= MAX_PICTURES:
-            result.notes.append(f"[a picture omitted: {MAX_PICTURES} are attached already]")
-        elif len(content) > LARGEST:
-            result.notes.append(f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]")
-        else:
-            result.pictures.append(Attachment.from_bytes(content, mime, f"figure-{before + 1}.{end}"))
-        break
-    return result
+            return None, f"[a picture omitted: {MAX_PICTURES} are attached already]"
+        if len(content) > LARGEST:
+            return None, f"[a picture of {len(content) / 1e6:.1f} MB omitted: the limit is 5 MB]"
+        return Attachment.from_bytes(content, mime, f"figure-{before + 1}.{suffix}"), ""
+    return None, ""
 
 
 def words_of(data: dict[str, Any], pictured: bool = False) -> str:

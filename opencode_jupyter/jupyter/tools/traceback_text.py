@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ...text.encoding import printable
+from ..error_display import frames_of, joined
 
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
@@ -42,7 +43,7 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     """The traceback of an exception of the user's code, without the frames that ran it."""
     frames = _theirs(error.__traceback__)
     left_out = len(frames) - OUTER - INNER if len(frames) > DEEPEST else 0
-    at = _joined(frames[:OUTER] + frames[-INNER:] if left_out else frames)
+    at = joined(frames[:OUTER] + frames[-INNER:] if left_out else frames)
     try:
         lines = _formatted(shell, error, at)
     except Exception:  # IPython's formatter reads files and calls the exception's own methods
@@ -93,22 +94,9 @@ def _plain(coloured: str) -> str:
     return _RULE.sub("", _ANSI.sub("", coloured))
 
 
-def _theirs(at: TracebackType | None) -> list[TracebackType]:
+def _theirs(traceback: TracebackType | None) -> list[TracebackType]:
     """A traceback's frames without those of this package's folder."""
-    frames = []
-    while at is not None:
-        if not at.tb_frame.f_code.co_filename.startswith(_OURS):
-            frames.append(at)
-        at = at.tb_next
-    return frames
-
-
-def _joined(frames: list[TracebackType]) -> TracebackType | None:
-    """A traceback of these frames."""
-    joined: TracebackType | None = None
-    for frame in reversed(frames):
-        joined = TracebackType(joined, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return joined
+    return [frame for frame in frames_of(traceback) if not frame.tb_frame.f_code.co_filename.startswith(_OURS)]
 
 
 def _formatted(shell: Any, error: BaseException, at: TracebackType | None) -> list[str]:

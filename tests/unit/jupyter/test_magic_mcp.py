@@ -303,7 +303,7 @@ def test_a_cell_waits_for_the_browser_of_this_machine(
 ) -> None:
     _, url = remote
     ip.run(f"%mcp add far {url}")
-    monkeypatch.setattr(mcp_login, "attended", lambda _: True)
+    monkeypatch.setattr(ip.notebook, "is_attended", lambda: True)
     monkeypatch.setattr(mcp_login, "can_browse", lambda: True)
     monkeypatch.setattr(webbrowser, "open", lambda address: bool(browse(address)))
     table = ip.run("%mcp auth far")
@@ -318,7 +318,7 @@ def test_an_interrupt_ends_the_waiting_and_not_the_login(
 
     _, url = remote
     ip.run(f"%mcp add far {url}")
-    monkeypatch.setattr(mcp_login, "attended", lambda _: True)
+    monkeypatch.setattr(ip.notebook, "is_attended", lambda: True)
     monkeypatch.setattr(mcp_login, "can_browse", lambda: True)
     opened: list[str] = []
 
