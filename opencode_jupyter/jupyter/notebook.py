@@ -248,7 +248,7 @@ class CallJob:
 
     async def run(self) -> ToolResult:
         """Run the call."""
-        self.card.begin()
+        self.card.start()
         return await self._call.run()
 
     def value(self, outcome: ToolResult, *, is_shown: bool = True) -> CellResult:

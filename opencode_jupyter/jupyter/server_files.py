@@ -14,7 +14,7 @@ def files_url(path: str) -> str | None:
 
     None where no server is known, or it would refuse.
     """
-    served = _place(path)
+    served = _served_location(path)
     return None if served is None else f"{served[0].rstrip('/')}/files/{quote(served[1])}"
 
 
@@ -28,11 +28,11 @@ def served_path(request: dict[str, Any]) -> dict[str, Any]:
     path = request.get("path")
     if not isinstance(path, str) or not os.path.isabs(path) or "\0" in path:
         return {}
-    served = _place(path)
+    served = _served_location(path)
     return {"path": None if served is None else served[1]}
 
 
-def _place(path: str) -> tuple[str, str] | None:
+def _served_location(path: str) -> tuple[str, str] | None:
     """The server's base address, and `path` from the folder that it shows.
 
     None where no server is known, or it would refuse: the file is outside that folder, or hidden (a folder or name

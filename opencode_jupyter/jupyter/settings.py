@@ -46,7 +46,7 @@ class AgentState:
     last_model: str = ""
     listed_sessions: list[str] | None = None
 
-    def used(self, run: Run) -> None:
+    def note_run(self, run: Run) -> None:
         """A run is over: the next one goes to the agent that it ended with (a plan may have been approved)."""
         if run.session.agent:
             self.name = run.session.agent

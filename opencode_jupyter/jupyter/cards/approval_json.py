@@ -55,7 +55,7 @@ class RequestView(NamedTuple):
             "id": request.id,
             "digest": self.digest,
             "permission": request.permission,
-            "question": question_of(request.permission),
+            "question": approval_question(request.permission),
             "patterns": list(request.patterns),
             "always": list(request.always),
             "asked": request.asked,
@@ -66,7 +66,7 @@ class RequestView(NamedTuple):
             if isinstance(metadata.get(key), str):
                 shown[name] = metadata[key][:TEXT_CHARS]
         if request.permission == TRUST:
-            shown["command"] = code_of(request)[:TEXT_CHARS]
+            shown["command"] = trusted_code(request)[:TEXT_CHARS]
             shown.pop("path", None)
         diffs = file_diffs(metadata.get("files"))
         if diffs:
@@ -81,12 +81,12 @@ class RequestView(NamedTuple):
         return shown
 
 
-def question_of(permission: str) -> str:
+def approval_question(permission: str) -> str:
     """What a person is asked about a permission; empty if nothing better is known than its name."""
     return card_of(permission).question or QUESTIONS.get(permission, "")
 
 
-def code_of(request: PermissionRequest) -> str:
+def trusted_code(request: PermissionRequest) -> str:
     """What a person is to trust, as text: the tools that it gives, then the command and the code in full."""
     metadata = request.metadata
     ids, command, content = (metadata.get(name) for name in ("ids", "command", "content"))

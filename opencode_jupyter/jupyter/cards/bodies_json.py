@@ -73,7 +73,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         elif table is not None:
             shown["table"] = table
             metadata.pop("result", None)  # lsp's, which the table shows
-        printed = _printed(part.tool, part.state, printed, tables)
+        printed = _readable_output(part.tool, part.state, printed, tables)
         if printed is not None:
             shown["printed"] = printed
         if body == "skill":
@@ -85,7 +85,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
     return shown
 
 
-def _printed(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
+def _readable_output(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
     """The text that a person reads in place of the output, which is for a model; None shows the output."""
     if (text := card_of(tool).text) is not None:
         return text(state)

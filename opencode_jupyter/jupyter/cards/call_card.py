@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.call_approval import WAITING_FOR
 from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
-from .call_json import card_tree, ended, tail_update
+from .call_json import as_ended, card_tree, tail_update
 from .call_mimebundle import live_text, lost_bundle, settled_bundle
 from .display import Bundle
 from .live_display import LiveDisplay
@@ -57,11 +57,11 @@ class Card(LiveDisplay):
     # ------------------------------------------------------------------ on the engine's thread
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the call has ended."""
         return bool(self.call.part.outcome)
 
-    def changed_asks(self) -> None:
+    def show_requests(self) -> None:
         """Show what waits for a person now."""
         self._send_whole()
 
@@ -85,7 +85,7 @@ class Card(LiveDisplay):
         state = part.state
         held = isinstance(state, Running) and WAITING_FOR in (state.metadata or {})
         turned, self._held = held != self._held, held
-        growing = isinstance(state, Running) and bool(state.metadata) and not self.asks and not turned
+        growing = isinstance(state, Running) and bool(state.metadata) and not self.requests and not turned
         if isinstance(state, Running) and self.call.children:
             wait = self._sent_whole + NESTED_INTERVAL - now
             if wait > 0:
@@ -123,11 +123,11 @@ class Card(LiveDisplay):
 
     def json(self, *, live: bool) -> dict[str, Any]:
         """The card's JSON as it stands."""
-        return card_tree(self.call, self.asks, live=live)
+        return card_tree(self.call, self.requests, live=live)
 
     # ------------------------------------------------------------------ on the thread that waits
 
-    def _make(self) -> Any | None:
+    def _make_widget(self) -> Any | None:
         made = widget_class()
         if made is None:
             return None
@@ -141,6 +141,6 @@ class Card(LiveDisplay):
     def _settled_bundle(self) -> Bundle:
         return settled_bundle(self.json(live=False), durations=self.durations)
 
-    def _brief(self) -> str:
-        part = ended(self.call.part)
+    def _summary(self) -> str:
+        part = as_ended(self.call.part)
         return f"{part.tool} ({part.outcome})"

@@ -20,11 +20,11 @@ from .wording import (
     TASK_MARKS,
     decision_words,
     extent,
+    has_readable_body,
     numeric_columns,
     output_of,
     pattern_words,
     rows_words,
-    says_output,
     state_words,
     time_words,
 )
@@ -64,7 +64,7 @@ def html(part: dict[str, Any], *, nested: bool = False, pictures: bool = True) -
         output = str(state.get("output") or "")
     blocks += bodies(part, pictures=pictures)
     if output.strip("\n"):
-        folded = says_output(part) or (nested and state.get("status") == "completed")
+        folded = has_readable_body(part) or (nested and state.get("status") == "completed")
         blocks.append(_output(output, folded=folded))
     if state.get("error"):
         blocks.append(block(pre(escape(readable(cut(state["error"], OUTPUT_CHARS))))))

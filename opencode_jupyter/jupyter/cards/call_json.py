@@ -64,7 +64,7 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 class Extras:
     """What the card knows beyond the part."""
 
-    asks: RequestView | None = None
+    request: RequestView | None = None
     """The oldest ask or question that waits."""
     children: list[dict[str, Any]] = field(default_factory=list)
     base: Path | None = None
@@ -102,20 +102,20 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     ui.update(_error(part, wire, metadata, extras.base))
     if part.outcome:
         ui["outcome"] = failure_of(part.tool, None) if part.tool == INVALID else part.outcome
-    so_far = _so_far(state, output)
+    so_far = _partial_output(state, output)
     if so_far:
         ui["tail"] = tail(so_far, NESTED_LINES if live and extras.nested else TAIL_LINES)
     for name in ("lines", "bytes"):
         if isinstance(metadata.get(name), int):
             ui[name] = metadata[name]
-    ui = {**_how_far(metadata.pop("progress", None), metadata.pop(WAITING_FOR, None), state), **ui}
-    opens = opens_of(part, diff, extras.directory)
+    ui = {**_progress_fields(metadata.pop("progress", None), metadata.pop(WAITING_FOR, None), state), **ui}
+    opens = linked_file(part, diff, extras.directory)
     if opens is not None:
         ui["opens"] = opens
     ui.update(bodies_of(part, metadata, extras.base))
     if isinstance(diff, str) and diff and "diffs" not in ui:
         ui["diff"] = diff[:DIFF_CHARS]
-    spill = spill_of(metadata, state.output) if isinstance(state, Completed) else spill_so_far(metadata, state)
+    spill = spill_of(metadata, state.output) if isinstance(state, Completed) else running_spill(metadata, state)
     if spill is not None:
         ui["spill"] = spill
     if isinstance(state, Completed):
@@ -126,8 +126,8 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     if live and extras.nested and isinstance(state, Completed):
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
-    if extras.asks is not None:
-        ui.update(_pending_fields(extras.asks, state.input, wire["input"], extras.untouched))
+    if extras.request is not None:
+        ui.update(_pending_fields(extras.request, state.input, wire["input"], extras.untouched))
     if extras.children:
         ui["children"] = extras.children
     if metadata:
@@ -216,27 +216,32 @@ def _pending_fields(view: RequestView, arguments: dict[str, Any], shown: Any, un
 
 
 def card_tree(
-    call: Call, asks: Mapping[str, Sequence[RequestView]], *, live: bool, nested: bool = False, children: bool = True
+    call: Call,
+    requests: Mapping[str, Sequence[RequestView]],
+    *,
+    live: bool,
+    nested: bool = False,
+    children: bool = True,
 ) -> dict[str, Any]:
     """The card's JSON for a call and the calls it made.
 
     Args:
         call: the call.
-        asks: by call id: what waits for a person, oldest first.
+        requests: by call id: what waits for a person, oldest first.
         live: see `card_part`. If not, the card is settled: a call that goes on behind it counts as interrupted.
         nested: drawn inside another card.
         children: whether the calls it made go along.
     """
-    waiting = asks.get(call.part.call_id) if live else None
+    waiting = requests.get(call.part.call_id) if live else None
     extras = Extras(
         waiting[0] if waiting else None,
-        [card_tree(child, asks, live=live, nested=True) for child in call.children] if children else [],
+        [card_tree(child, requests, live=live, nested=True) for child in call.children] if children else [],
         project_folder(call.ctx),
         nested,
         call.ctx.directory,
         is_untouched(call),
     )
-    return card_part(call.part if live else ended(call.part), extras, live=live)
+    return card_part(call.part if live else as_ended(call.part), extras, live=live)
 
 
 def is_untouched(call: Call) -> bool:
@@ -249,7 +254,7 @@ def is_untouched(call: Call) -> bool:
     return asks_first and not call.ctx.proceeded and not call.part.outcome
 
 
-def ended(part: ToolPart) -> ToolPart:
+def as_ended(part: ToolPart) -> ToolPart:
     """The part, as interrupted if it goes on: the cell went on without it after a second interrupt."""
     if part.outcome:
         return part
@@ -259,7 +264,7 @@ def ended(part: ToolPart) -> ToolPart:
     return replace(part, state=Failed(state.input, start, now_ms(), words), outcome="interrupted")
 
 
-def _so_far(state: State, output: Any) -> str:
+def _partial_output(state: State, output: Any) -> str:
     """What a call that did not complete has written."""
     if not isinstance(output, str) or not isinstance(state, (Running, Failed)):
         return ""
@@ -279,7 +284,7 @@ def tail_update(metadata: Mapping[str, Any], most: int = TAIL_LINES) -> dict[str
     return {"text": tail(str(metadata.get("output", "")), most), **counts}
 
 
-def _how_far(progress: Any, held: Any, state: Any) -> dict[str, Any]:
+def _progress_fields(progress: Any, held: Any, state: Any) -> dict[str, Any]:
     """A running call's progress; of one that failed the words for it, where no bar is drawn any more.
 
     `held` is the file that another call changes first.
@@ -316,7 +321,7 @@ def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
     return spill
 
 
-def spill_so_far(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None:
+def running_spill(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None:
     """Where the output of a call that goes on, or was stopped, is kept, if there is more than the card shows."""
     path = metadata.get("outputPath")
     if not isinstance(state, (Running, Failed)) or not isinstance(path, str):
@@ -359,7 +364,7 @@ def _cut_values(value: Any) -> Any:
     return plain_json(value, VALUE_CHARS, LEVELS, ENTRIES)
 
 
-def opens_of(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any] | None:
+def linked_file(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any] | None:
     """The file of a completed call, as ``ui.opens`` has it; None if the call is about none.
 
     Args:

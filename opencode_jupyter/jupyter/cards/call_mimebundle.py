@@ -15,11 +15,11 @@ from .wording import (
     TASK_MARKS,
     decision_words,
     extent,
-    live,
+    has_readable_body,
+    is_live,
     numeric_columns,
     output_of,
     rows_words,
-    says_output,
     state_words,
     time_words,
 )
@@ -61,17 +61,17 @@ def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
     The widget comes first wherever it can be shown; without its model this says that nobody knows how the call went.
     """
     saved = saved_part(part)
-    lose(saved)
+    mark_lost(saved)
     return {"text/html": html(saved), CARD_MIME: saved}
 
 
-def lose(part: dict[str, Any]) -> None:
+def mark_lost(part: dict[str, Any]) -> None:
     """Make a call that goes on one whose end nobody knows; in place."""
-    if live(part):
+    if is_live(part):
         part["state"] |= {"status": "error", "error": LOST_WAITING if part["ui"].pop("untouched", False) else LOST}
         part["ui"]["outcome"] = "ended"
     for child in part["ui"].get("children") or []:
-        lose(child)
+        mark_lost(child)
 
 
 def live_text(part: dict[str, Any]) -> str:
@@ -150,7 +150,7 @@ def _bodies(part: dict[str, Any]) -> list[str]:
         return [text for text in [output, *map(_table, ui.get("tables") or [])] if text.strip("\n")]
     table = ui.get("table")
     # a table's text reads better here, where it is no JSON
-    if says_output(part) and (not table or output.lstrip().startswith(("[", "{"))):
+    if has_readable_body(part) and (not table or output.lstrip().startswith(("[", "{"))):
         output = ""
     shown = [*_diffs(ui), output if output.strip("\n") and output != error else "", error]
     if table and not output:

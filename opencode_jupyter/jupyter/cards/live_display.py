@@ -68,13 +68,13 @@ class LiveDisplay(ABC):
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"
         self.comm_id = ""
-        self.asks: dict[str, list[RequestView]] = {}
+        self.requests: dict[str, list[RequestView]] = {}
         """What waits for a person, oldest first, by the id of the call that asks."""
-        self.heard: float | None = None
+        self.hello_after: float | None = None
         """Seconds until a front end first said that it shows the display; None while none has."""
         self.can_live = live
         self.durations = durations
-        self.is_unseen: Callable[[], bool] = lambda: False
+        self.may_be_unseen: Callable[[], bool] = lambda: False
         """Whether the front end may be one without widgets, which passes over what replaces a display."""
         self._live_after = live_after
         self._on_message = on_message
@@ -91,7 +91,7 @@ class LiveDisplay(ABC):
 
     @property
     @abstractmethod
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the work has ended."""
 
     @abstractmethod
@@ -99,11 +99,11 @@ class LiveDisplay(ABC):
         """What of the work a page means by `call_id`, to be stopped by its `abort`; None if there is no such thing."""
 
     @abstractmethod
-    def changed_asks(self) -> None:
-        """`asks` has changed. On the engine's thread."""
+    def show_requests(self) -> None:
+        """`requests` has changed. On the engine's thread."""
 
     @abstractmethod
-    def _make(self) -> Any | None:
+    def _make_widget(self) -> Any | None:
         """The widget as it is now; None where none can be made."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class LiveDisplay(ABC):
         """The plain output in the widget's place."""
 
     @abstractmethod
-    def _brief(self) -> str:
+    def _summary(self) -> str:
         """How the work ended, where its card cannot be drawn."""
 
     @abstractmethod
@@ -125,25 +125,25 @@ class LiveDisplay(ABC):
 
     # ------------------------------------------------------------------ on the engine's thread
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """The work has begun: go live in a moment, unless it is over by then."""
         if not self.quiet:
             asyncio.get_running_loop().call_later(self._live_after, self.go_live)
 
     def go_live(self) -> None:
         """Show the live widget, if the work goes on and none is shown."""
-        if self._wanted or self._settled or not self.can_live or self.over:
+        if self._wanted or self._settled or not self.can_live or self.is_over:
             return
         self._wanted = True
         if self.waiter is not None:
             self.waiter.submit(self.show)
 
-    def set_asks(self, asks: dict[str, list[RequestView]]) -> None:
+    def set_requests(self, requests: dict[str, list[RequestView]]) -> None:
         """What waits for a person has changed; of each call the oldest is shown."""
-        self.asks = asks
-        if asks:
+        self.requests = requests
+        if requests:
             self.go_live()
-        self.changed_asks()
+        self.show_requests()
 
     def _write(self, write: Callable[[Any], None]) -> None:
         widget = self._widget
@@ -163,7 +163,7 @@ class LiveDisplay(ABC):
                 return
             # Known before the widget opens its comm: a click may come while the rest of this is done.
             self.comm_id = uuid.uuid4().hex
-            widget = self._make()
+            widget = self._make_widget()
             if widget is None:
                 return
             widget.on_msg(lambda _, content, buffers: self._on_message(self.comm_id, content, "widget"))
@@ -171,21 +171,21 @@ class LiveDisplay(ABC):
             show_object(widget, self.display_id)
             self._widget = widget
 
-    def hello(self) -> None:
+    def note_shown(self) -> None:
         """A front end shows the display, or somebody uses it; on any thread."""
-        if self.heard is None:
-            self.heard = time.monotonic() - self._shown_at
+        if self.hello_after is None:
+            self.hello_after = time.monotonic() - self._shown_at
 
-    def drawn(self) -> None:
+    def note_drawn(self) -> None:
         """A front end has drawn it; on any thread. One that took its time is sent what it may have missed."""
         now = time.monotonic()
-        self.hello()
+        self.note_shown()
         late = now - self._shown_at > LATE and now - self._drawn_at > LATE
         self._drawn_at = now  # the same word comes by two ways
         self._resend(late)
 
     @property
-    def shown(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the live widget is on display."""
         return self._widget is not None
 
@@ -203,7 +203,7 @@ class LiveDisplay(ABC):
             return
         try:
             show_bundle(self.bundle(), display_id=self.display_id, update=widget is not None)
-            if widget is not None and self.heard is None and self.is_unseen():
+            if widget is not None and self.hello_after is None and self.may_be_unseen():
                 show_bundle(({"text/plain": self.bundle()[0]["text/plain"]}, {}))
         finally:
             if widget is not None:
@@ -219,5 +219,5 @@ class LiveDisplay(ABC):
                 self._bundle = self._settled_bundle()
             except Exception:
                 log.exception("the card of %s could not be drawn", self.key)
-                self._bundle = {"text/plain": f"{self._brief()}; its card could not be rendered"}, {}
+                self._bundle = {"text/plain": f"{self._summary()}; its card could not be rendered"}, {}
         return self._bundle

@@ -86,14 +86,14 @@ class RunCard(LiveDisplay):
 
     # ------------------------------------------------------------------ on the engine's thread
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """The run has begun."""
         self._loop = asyncio.get_running_loop()
         self._started = now_ms()
-        super().begin()
+        super().start()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the run has ended."""
         return self._ended is not None
 
@@ -112,19 +112,19 @@ class RunCard(LiveDisplay):
             self.printer.on_change(run, kind, thing)
 
     def _changed(self) -> None:
-        if self._timer is None and self._widget is not None and self._loop is not None and not self.over:
+        if self._timer is None and self._widget is not None and self._loop is not None and not self.is_over:
             wait = self._flushed + FLUSH_INTERVAL - time.monotonic()
             self._timer = self._loop.call_later(max(wait, 0.01), self._flush)
 
-    def changed_asks(self) -> None:
+    def show_requests(self) -> None:
         """Show what waits for a person now, at once."""
         if self._widget is not None:
             self._flush()
 
-    def set_asks(self, asks: dict[str, list[RequestView]]) -> None:
+    def set_requests(self, requests: dict[str, list[RequestView]]) -> None:
         """What waits for a person has changed."""
-        self.items.asked(self.asks, asks)
-        super().set_asks(asks)
+        self.items.note_requests(self.requests, requests)
+        super().set_requests(requests)
 
     def _flush(self) -> None:
         if self._timer is not None:
@@ -133,7 +133,7 @@ class RunCard(LiveDisplay):
         if self._widget is None or self._settled:
             return
         self._flushed = time.monotonic()
-        message = {"kind": "run", "head": self.head(), **self.items.changes(self.asks)}
+        message = {"kind": "run", "head": self.head(), **self.items.changes(self.requests)}
         self._write(lambda widget: widget.send(message))
 
     def _send_whole(self) -> None:
@@ -144,8 +144,8 @@ class RunCard(LiveDisplay):
         message = {"kind": "whole", "run": self.json(live=True)}
         self._write(lambda widget: widget.send(message))
 
-    def _whole_soon(self) -> None:
-        if self._whole_timer is None and self._loop is not None and not self.over:
+    def _send_whole_soon(self) -> None:
+        if self._whole_timer is None and self._loop is not None and not self.is_over:
             wait = self._whole_at + WHOLE_INTERVAL - time.monotonic()
             self._whole_timer = self._loop.call_later(max(wait, WHOLE_AFTER), self._send_whole)
 
@@ -184,10 +184,10 @@ class RunCard(LiveDisplay):
 
     def json(self, *, live: bool) -> dict[str, Any]:
         """The run's JSON as it stands; if it is settled, what goes on behind it counts as interrupted. Any thread."""
-        shown = {**self.head(), "items": self.items.whole(self.asks, live=live)}
-        return shown if live else {**shown, **self._ending()}
+        shown = {**self.head(), "items": self.items.whole(self.requests, live=live)}
+        return shown if live else {**shown, **self._end_fields()}
 
-    def _ending(self) -> dict[str, Any]:
+    def _end_fields(self) -> dict[str, Any]:
         run = self.run
         status, reason = run.status, run.reason
         if status not in ("done", "rejected", "stopped", "failed"):
@@ -202,7 +202,7 @@ class RunCard(LiveDisplay):
 
     # ------------------------------------------------------------------ on the thread that waits
 
-    def _make(self) -> Any | None:
+    def _make_widget(self) -> Any | None:
         made = live_widget("run", live_text, lost_bundle)
         if made is None:
             return None
@@ -210,7 +210,7 @@ class RunCard(LiveDisplay):
 
     def _resend(self, late: bool) -> None:
         if self._loop is not None:
-            call_soon(self._loop, self._whole_soon)
+            call_soon(self._loop, self._send_whole_soon)
 
     def _settled_bundle(self) -> Bundle:
         bundle = settled_bundle(self.json(live=False))
@@ -218,7 +218,7 @@ class RunCard(LiveDisplay):
             bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle
 
-    def _brief(self) -> str:
+    def _summary(self) -> str:
         return f"the run ended ({self.run.status})"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...core.call import Call
 
 Kind = Literal["text", "reasoning", "summary", "note", "call", "gone"]
-Asks = Mapping[str, Sequence[RequestView]]
+Requests = Mapping[str, Sequence[RequestView]]
 
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates of a call while only its output grows."""
@@ -114,7 +114,7 @@ class RunItems:
             item = self._text(part)
             if item is not None:
                 item.grow(text)
-                self._note(item)
+                self._mark_changed(item)
         elif kind == "call":
             self._add_call(thing, "")
         elif kind == "part":
@@ -135,7 +135,7 @@ class RunItems:
         item = self._text(part)
         if item is not None and (part.get("time") or {}).get("end") is not None:
             item.end(str(part.get("text", "")))
-            self._note(item)
+            self._mark_changed(item)
 
     def _text(self, part: Mapping[str, Any]) -> Item | None:
         """The item of a text or reasoning part; None for what is not shown."""
@@ -153,7 +153,7 @@ class RunItems:
     def _add(self, item: Item) -> Item:
         self.items.append(item)
         self._by_id[item.id] = item
-        self._note(item)
+        self._mark_changed(item)
         return item
 
     def _add_call(self, call: Call, parent: str) -> None:
@@ -161,8 +161,8 @@ class RunItems:
         self._by_id[call.part.id] = item
 
         def changed(_: Any) -> None:
-            self._adopt(item)
-            self._note(item)
+            self._sync_children(item)
+            self._mark_changed(item)
             if call.part.outcome and not item.done:
                 item.done = True
                 if self._over is not None and not parent:
@@ -170,9 +170,9 @@ class RunItems:
             self._wake()
 
         call.on_update = changed
-        self._adopt(item)
+        self._sync_children(item)
 
-    def _adopt(self, item: Item) -> None:
+    def _sync_children(self, item: Item) -> None:
         """Take in calls that a call has made since, and let go of those it has taken back."""
         call = item.call
         if call is None or (len(call.children) == len(item.children) and call.children[-1:] == item.children[-1:]):
@@ -191,35 +191,35 @@ class RunItems:
             self._by_id.pop(item.id, None)
             item.kind, item.call, item.pieces, item.growth = "gone", None, [], []
             item.end("")
-            self._note(item)
+            self._mark_changed(item)
 
     def _status(self) -> None:
         for text in self._run.notes[self._noted :]:
             self._noted += 1
-            self.note(text).end(text)
+            self.add_note(text).end(text)
         if self._run.status == "compacting":
             if self._compacting is None:
-                self._compacting = self.note(COMPACTING)
+                self._compacting = self.add_note(COMPACTING)
         elif self._compacting is not None:
             self._compacting.end(COMPACTED)
-            self._note(self._compacting)
+            self._mark_changed(self._compacting)
             self._compacting = None
 
-    def note(self, text: str) -> Item:
+    def add_note(self, text: str) -> Item:
         """Add a line of our own."""
         item = self._add(Item("note", f"note-{len(self.items)}", len(self.items)))
         item.grow(text)
         return item
 
-    def _note(self, item: Item) -> None:
+    def _mark_changed(self, item: Item) -> None:
         self._dirty[item.index] = item
 
-    def asked(self, *asks: Asks) -> None:
+    def note_requests(self, *requests: Requests) -> None:
         """What waits for a person was the first and is the last; their cards change."""
-        for call_id in {call_id for by_call in asks for call_id in by_call}:
+        for call_id in {call_id for by_call in requests for call_id in by_call}:
             item = self._by_id.get(call_id)
             if item is not None:
-                self._note(item)
+                self._mark_changed(item)
 
     def calls(self) -> list[Call]:
         """Every call, those inside others too, in the order they were made."""
@@ -227,7 +227,7 @@ class RunItems:
 
     # ------------------------------------------------------------------ JSON
 
-    def changes(self, asks: Asks) -> dict[str, Any]:
+    def changes(self, requests: Requests) -> dict[str, Any]:
         """What has changed since the last time: whole items, pieces of text, ends of live outputs."""
         dirty, self._dirty = self._dirty, {}
         items: list[Any] = []
@@ -236,27 +236,27 @@ class RunItems:
         for index in sorted(dirty):
             item = dirty[index]
             if item.call is not None:
-                growth = self._tail(item, asks)
+                growth = self._tail(item, requests)
                 if growth is not None:
                     tails.append([index, growth])
-                elif self._is_new(item, asks):
-                    items.append([index, item_json(item, asks, live=True)])
+                elif self._has_changed(item, requests):
+                    items.append([index, item_json(item, requests, live=True)])
             elif item.growth and item.length and not item.done:
-                text = _whole("".join(item.growth))
+                text = _without_surrogates("".join(item.growth))
                 deltas.append([index, item.length, text])
                 item.length += length16(text)
             else:
-                items.append([index, item_json(item, asks, live=True)])
+                items.append([index, item_json(item, requests, live=True)])
                 item.length = length16(items[-1][1].get("text", ""))
             item.growth = []
         _limit_attachments([item for _, item in items])
         return {name: value for name, value in (("items", items), ("deltas", deltas), ("tails", tails)) if value}
 
-    def _is_new(self, item: Item, asks: Asks) -> bool:
+    def _has_changed(self, item: Item, requests: Requests) -> bool:
         """Whether a call differs from what was sent of it; notes what is sent now."""
         assert item.call is not None
         part = item.call.part
-        waiting = asks.get(part.call_id) or ()
+        waiting = requests.get(part.call_id) or ()
         shown = tuple((view.request.id, view.position) for view in waiting[:1])
         now = (part.tool, part.outcome, part.waited, len(part.decisions), len(part.answered), shown)
         if item.sent == now and item.sent_state is part.state:
@@ -264,7 +264,7 @@ class RunItems:
         item.sent, item.sent_state, item.sent_at = now, part.state, time.monotonic()
         return True
 
-    def _tail(self, item: Item, asks: Asks) -> dict[str, Any] | None:
+    def _tail(self, item: Item, requests: Requests) -> dict[str, Any] | None:
         """The new end of a running call's output, if nothing else of it has changed."""
         assert item.call is not None
         part = item.call.part
@@ -273,16 +273,16 @@ class RunItems:
             not isinstance(state, Running)
             or not isinstance(item.sent_state, Running)
             or not state.metadata
-            or asks.get(part.call_id)
+            or requests.get(part.call_id)
             or time.monotonic() - item.sent_at > WHOLE_INTERVAL
             or (item.sent is not None and item.sent[3] != len(part.decisions))
         ):
             return None
         return tail_update(state.metadata, NESTED_LINES)
 
-    def whole(self, asks: Asks, *, live: bool) -> list[dict[str, Any]]:
+    def whole(self, requests: Requests, *, live: bool) -> list[dict[str, Any]]:
         """Every item as it stands. On any thread."""
-        items = [item_json(item, asks, live=live) for item in list(self.items)]
+        items = [item_json(item, requests, live=live) for item in list(self.items)]
         if live:
             _limit_attachments(items)
         return items
@@ -298,32 +298,32 @@ def _limit_attachments(items: Sequence[dict[str, Any]]) -> None:
             state.pop("attachments", None)
 
 
-def item_json(item: Item, asks: Asks, *, live: bool) -> dict[str, Any]:
+def item_json(item: Item, requests: Requests, *, live: bool) -> dict[str, Any]:
     """One item's JSON."""
     shown: dict[str, Any] = {"kind": item.kind, "id": item.id}
     if item.call is not None:
-        shown["part"] = call_json(item.call, asks, live=live)
+        shown["part"] = call_json(item.call, requests, live=live)
         if item.parent:
             shown["parent"] = item.parent
     elif item.kind != "gone":
-        shown["text"] = _whole(item.text)
+        shown["text"] = _without_surrogates(item.text)
         if item.done:
             shown["done"] = True
     return shown
 
 
-def call_json(call: Call, asks: Asks, *, live: bool) -> dict[str, Any]:
+def call_json(call: Call, requests: Requests, *, live: bool) -> dict[str, Any]:
     """A call's card without the calls inside it."""
-    shown = card_tree(call, asks, live=live, nested=live, children=False)
+    shown = card_tree(call, requests, live=live, nested=live, children=False)
     state = call.part.state
     if live and isinstance(state, Pending) and state.raw:
-        _arriving(shown, state)
+        _add_streamed_arguments(shown, state)
     if live and isinstance(state, Completed) and state.attachments:  # a run's calls are sent once, not at each update
         shown["state"]["attachments"] = [attachment.to_wire() for attachment in state.attachments]
     return shown
 
 
-def _arriving(shown: dict[str, Any], state: Pending) -> None:
+def _add_streamed_arguments(shown: dict[str, Any], state: Pending) -> None:
     """Arguments that a model is still writing: the end of the one that grows."""
     raw = state.raw
     shown["state"]["raw"] = raw[-RAW_CHARS:]
@@ -335,7 +335,7 @@ def _arriving(shown: dict[str, Any], state: Pending) -> None:
     shown["ui"]["bytes"] = len(raw)
 
 
-def _whole(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """`text` with a question mark for each half of a character, which no message can carry."""
     return text.encode("utf-8", "replace").decode()
 

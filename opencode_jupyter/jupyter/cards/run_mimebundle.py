@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...text.visible import readable, visible_line
-from .call_mimebundle import clip, lose
+from .call_mimebundle import clip, mark_lost
 from .display import Bundle
 from .run_html import html
 from .run_json import with_children
 from .saved_json import INPUT_CHARS, METADATA_KEY, RUN_MIME, cut, saved_part, split_run
-from .wording import DENIED, call_words, denial_reason, head_words, live, run_state_words, state_words, time_words
+from .wording import DENIED, call_words, denial_reason, head_words, is_live, run_state_words, state_words, time_words
 
 LOST = "State unknown: the kernel ended before the run did."
 PLAIN_LINES = 60
@@ -47,10 +47,10 @@ def lost_bundle(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ended(item: dict[str, Any]) -> dict[str, Any]:
-    if item["kind"] != "call" or not live(item["part"]):
+    if item["kind"] != "call" or not is_live(item["part"]):
         return item
     part = {**item["part"], "state": dict(item["part"]["state"]), "ui": dict(item["part"]["ui"])}
-    lose(part)
+    mark_lost(part)
     return {**item, "part": part}
 
 

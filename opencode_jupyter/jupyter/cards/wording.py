@@ -97,7 +97,7 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     """A part's state: the mark, the word, and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
     status, ui = part["state"].get("status"), part["ui"]
     outcome = ui.get("outcome")
-    if waits(part):
+    if is_waiting(part):
         return "?", "waiting for approval" if _needs_approval(part) else "waiting for an answer", "ask"
     if outcome in CUT_SHORT:
         return "■", outcome_word(outcome), "off"
@@ -115,15 +115,15 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
     return ("◐", "running", "run") if status == "running" else ("○", "pending", "run")
 
 
-def live(part: dict[str, Any]) -> bool:
+def is_live(part: dict[str, Any]) -> bool:
     """Whether the call goes on."""
     return not part["ui"].get("outcome") and part["state"].get("status") in {"pending", "running"}
 
 
-def waits(part: dict[str, Any]) -> bool:
+def is_waiting(part: dict[str, Any]) -> bool:
     """Whether the call, or one inside it, waits for a person."""
     ui = part["ui"]
-    return live(part) and bool(ui.get("ask") or ui.get("question") or any(map(waits, ui.get("children") or [])))
+    return is_live(part) and bool(ui.get("ask") or ui.get("question") or any(map(is_waiting, ui.get("children") or [])))
 
 
 def _needs_approval(part: dict[str, Any]) -> bool:
@@ -132,7 +132,7 @@ def _needs_approval(part: dict[str, Any]) -> bool:
     return bool(ui.get("ask")) or any(map(_needs_approval, ui.get("children") or []))
 
 
-def says_output(part: dict[str, Any]) -> bool:
+def has_readable_body(part: dict[str, Any]) -> bool:
     """Whether what stands beside the output says all that it says, so that a person need not read it twice."""
     ui = part["ui"]
     shown = any(ui.get(name) for name in ("answered", "table", "cells")) or ui.get("tasks") is not None

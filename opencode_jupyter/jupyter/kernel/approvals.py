@@ -124,7 +124,7 @@ class Broker:
 
     def stop(self) -> int:
         """Stop what every card shows; any thread may call it. Returns the number of cards."""
-        cards = [card for card in list(self._cards.values()) if not card.over]
+        cards = [card for card in list(self._cards.values()) if not card.is_over]
         for card in cards:
             card.find(None).abort("stopped")
         return len(cards)
@@ -229,10 +229,10 @@ class Broker:
             if ask.card is card:
                 view = RequestView(ask.request, ask.digest, (number, len(waiting)))
                 views.setdefault(ask.call_id, []).append(view)
-        card.set_asks(views)
+        card.set_requests(views)
 
     def _unseen(self, ask: CardRequest) -> None:
-        if ask.id not in self._asks or ask.card.heard is not None:
+        if ask.id not in self._asks or ask.card.hello_after is not None:
             return
         if ask.is_in_panel:  # and is queried again, as long as such a page is open
             ask.is_in_panel = False
@@ -261,15 +261,15 @@ class Broker:
             return
         kind = data.get("kind")
         if kind == "hello":
-            card.drawn()
-            self.has_page, self.last_hello = True, card.heard
+            card.note_drawn()
+            self.has_page, self.last_hello = True, card.hello_after
         elif kind == "stop":
-            card.hello()
+            card.note_shown()
             call = card.find(data.get("callID"))
             if call is not None:
                 call.abort("stopped")
         elif kind in ("reply", "answer", "dismiss"):
-            card.hello()
+            card.note_shown()
             self._on_reply(card, data, route)
 
     def _on_reply(self, card: LiveDisplay, data: dict[str, Any], route: str) -> None:

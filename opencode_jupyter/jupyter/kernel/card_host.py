@@ -63,7 +63,7 @@ class CardHost:
     def add_call(self, call: Call, **options: Any) -> Card:
         """A card for a call; see `Card`."""
         card = Card(call, **options, **self.options())
-        call.on_update = _both(call.on_update, card.update)
+        call.on_update = compose(call.on_update, card.update)
         self.attach(card)
         return card
 
@@ -76,7 +76,7 @@ class CardHost:
         in_console = accepts_input and has_no_cell(link.kernel)
         if in_console and not self.broker.has_page and link.kernel_id.isdigit():
             card.can_live = False  # a console's own kernel, which it names by its process: it draws no widgets
-        card.is_unseen = lambda: in_console and not self.broker.has_page
+        card.may_be_unseen = lambda: in_console and not self.broker.has_page
         self.broker.attach(card)
 
     def detach(self, card: LiveDisplay) -> None:
@@ -98,7 +98,7 @@ class CardHost:
     def settle(self, card: LiveDisplay) -> None:
         """Put the finished card in place of the live one; on the thread that waits."""
         try:
-            is_live = card.shown
+            is_live = card.is_shown
             card.settle()  # first: it holds interrupts off
             if is_live:
                 self.settled.keep(card.key, card.bundle())
@@ -140,7 +140,7 @@ class CardHost:
         def report(part: ToolPart) -> None:
             call_soon(self._engine.loop, update, part)
 
-        call.on_update = _both(call.on_update, report)
+        call.on_update = compose(call.on_update, report)
         beat()
         self.attach(card)
         self.show_in_background(card)
@@ -170,10 +170,10 @@ class CardHost:
 
     def needs_whole_error(self, card: LiveDisplay) -> bool:
         """Whether the cell's error needs the whole text: no card has it, or nobody watches."""
-        return (card.quiet and not card.shown) or not self.is_attended(self._accepts_input.get(card.key))
+        return (card.quiet and not card.is_shown) or not self.is_attended(self._accepts_input.get(card.key))
 
 
-def _both(first: Callable[[ToolPart], None] | None, second: Callable[[ToolPart], None]) -> Callable[[ToolPart], None]:
+def compose(first: Callable[[ToolPart], None] | None, second: Callable[[ToolPart], None]) -> Callable[[ToolPart], None]:
     """Report a change to both: the caller may have a listener too."""
     if first is None:
         return second

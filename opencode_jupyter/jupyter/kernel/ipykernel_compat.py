@@ -100,7 +100,7 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
         try:
             head = _head(session, message)
             if head["header"]["msg_type"] == "comm_msg":
-                _hand_on(session.unpack(head["content"]), on_comm, "tap")
+                _dispatch_message(session.unpack(head["content"]), on_comm, "tap")
         except Exception:
             log.debug("a message could not be read", exc_info=True)
 
@@ -152,7 +152,7 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
         data = content.get("data")
         answer = requests.get(str(data.get("kind"))) if isinstance(data, dict) else None
         if answer is None:
-            _hand_on(content, on_comm, "control")
+            _dispatch_message(content, on_comm, "control")
         else:
             kernel.session.send(stream, CONTROL_REPLY, answer(data), parent=message, ident=ident)
 
@@ -237,7 +237,7 @@ def publish(kernel: Any, content: dict[str, Any]) -> bool:
     return True
 
 
-def _hand_on(content: dict[str, Any], on_comm: OnComm, route: str) -> None:
+def _dispatch_message(content: dict[str, Any], on_comm: OnComm, route: str) -> None:
     data = content.get("data")
     if not isinstance(data, dict):
         return

@@ -77,7 +77,7 @@ class KernelLink:
 
     def wake_main(self) -> None:
         """Let an interrupt in where a cell awaits something else than our calls: SIGINT does not wake an idle await."""
-        self.call_later(_nothing)
+        self.call_later(_do_nothing)
 
     def beat(self) -> None:
         """What a waiting cell does at every heartbeat."""
@@ -141,7 +141,7 @@ class KernelLink:
         return path if isinstance(path, str) and os.path.isabs(path) else None
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Only wakes the loop that runs it."""
 
 

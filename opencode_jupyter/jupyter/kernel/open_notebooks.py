@@ -97,7 +97,7 @@ class NotebookPages:
         if not known and not self._attended():
             return []
         wait = HEARD_WAIT if known else 0.0 if quick and self._silent >= SILENT_ROUNDS else SILENT_WAIT
-        id, job = self._offer({"op": "find", "name": path.name}, "")
+        id, job = self._publish_job({"op": "find", "name": path.name}, "")
         try:
             deadline = job.loop.time() + wait
             while not job.answers or known - set(job.answers):
@@ -106,10 +106,10 @@ class NotebookPages:
                     break
         finally:
             self._withdraw(id)
-        heard = set(job.answers)
+        answered = set(job.answers)
         with self._lock:
-            self._pages -= known - heard
-        self._silent = 0 if heard else self._silent + 1
+            self._pages -= known - answered
+        self._silent = 0 if answered else self._silent + 1
         return self._matching(job.answers, path)
 
     async def read(self, document: OpenDocument, first: int = 0, count: int = 0) -> OpenContent:
@@ -140,7 +140,7 @@ class NotebookPages:
     # ------------------------------------------------------------------ jobs
 
     async def _ask(self, document: OpenDocument, content: dict[str, Any], *, changes: bool) -> dict[str, Any]:
-        id, job = self._offer(content, document.via)
+        id, job = self._publish_job(content, document.via)
         try:
             await _set_within(job.taken, TAKE_WAIT)
         finally:
@@ -164,10 +164,10 @@ class NotebookPages:
                 "was not touched. Read it with notebook_read to see how it is before anything else."
             )
         if answer.get("error"):
-            raise ToolError(_explained(answer))
+            raise ToolError(_error_text(answer))
         return answer
 
-    def _offer(self, content: dict[str, Any], via: str) -> tuple[str, _Job]:
+    def _publish_job(self, content: dict[str, Any], via: str) -> tuple[str, _Job]:
         id = uuid.uuid4().hex
         job = _Job(content, via, asyncio.get_running_loop())
         with self._lock:
@@ -264,7 +264,7 @@ def _cells(cells: Any) -> list[dict[str, Any]]:
     return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
 
 
-def _explained(answer: dict[str, Any]) -> str:
+def _error_text(answer: dict[str, Any]) -> str:
     """What a page's error means, and what to do."""
     again = "Nothing was changed. Read the notebook again with notebook_read before changing it."
     errors = {

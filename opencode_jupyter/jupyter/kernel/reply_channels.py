@@ -19,7 +19,7 @@ from ...core.errors import PermissionRejectedError, QuestionRejectedError
 from ...core.permission import PermissionRequest
 from ...core.permission.request import TRUST
 from ...text.visible import visible
-from ..cards.approval_json import code_of, question_of
+from ..cards.approval_json import approval_question, trusted_code
 from ..magics.line_syntax import quote
 from . import ipykernel_compat
 from .waiting import Waiter, interrupts_released
@@ -54,7 +54,7 @@ class PermissionDialog:
         """What the prompt shows."""
         unclear = self._unclear[-1] if self._unclear else ""
         note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
-        return note + question(self._request)
+        return note + prompt_text(self._request)
 
     def take(self, line: str) -> Parsed | None:
         """The reply that was typed; None if the request is to be shown again."""
@@ -171,11 +171,11 @@ class PolicyChannel:
         """Decide at once."""
         request = ask.request
         if not isinstance(request, PermissionRequest):
-            error = QuestionRejectedError(unanswered(request))
+            error = QuestionRejectedError(unattended_question(request))
             return self._workspace.questions.reject(ask.id, by="policy", error=error)
         if self._policy() == "allow":
             return self._workspace.permissions.reply(ask.id, "once", by="policy")
-        denial = PermissionRejectedError(nobody(request))
+        denial = PermissionRejectedError(unattended_denial(request))
         return self._workspace.permissions.reply(ask.id, "reject", by="policy", error=denial)
 
     def close(self, ask: CardRequest) -> None:
@@ -188,7 +188,7 @@ def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
     return "allow" if word == "allow" else "deny"
 
 
-def nobody(request: PermissionRequest) -> str:
+def unattended_denial(request: PermissionRequest) -> str:
     """Why an unattended ask was refused, and the rule that would allow it."""
     # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
     if request.permission == TRUST:
@@ -207,7 +207,7 @@ def nobody(request: PermissionRequest) -> str:
     )
 
 
-def unanswered(request: QuestionRequest) -> str:
+def unattended_question(request: QuestionRequest) -> str:
     """Why a question got no answer where nobody is."""
     asked = ", ".join(json.dumps(one.question, ensure_ascii=False) for one in request.questions)
     return (
@@ -216,12 +216,12 @@ def unanswered(request: QuestionRequest) -> str:
     )
 
 
-def question(request: PermissionRequest) -> str:
+def prompt_text(request: PermissionRequest) -> str:
     """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
-    head = question_of(request.permission) or f"Allow {request.permission}?"
+    head = approval_question(request.permission) or f"Allow {request.permission}?"
     lines = [f"{head} {', '.join(visible(p) for p in request.everything)}"]
     for key in ("command", "diff"):
-        text = code_of(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)
+        text = trusted_code(request) if request.permission == TRUST and key == "command" else request.metadata.get(key)
         if isinstance(text, str) and text and text not in request.patterns:
             body = [visible(line) for line in text.splitlines()]
             lines += body[:SHOWN_LINES]

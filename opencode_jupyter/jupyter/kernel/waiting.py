@@ -206,7 +206,7 @@ class HeldInterrupts:
     def __init__(self, before: Callable[[int, FrameType | None], Any] | None) -> None:
         self.before = before
         self._came: tuple[int, FrameType | None] | None = None
-        self._wake: Callable[[], None] = _nothing
+        self._wake: Callable[[], None] = _do_nothing
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Note the signal, and wake the thread if it waits."""
@@ -283,7 +283,7 @@ def interrupts_released() -> Iterator[None]:
         signal.signal(signal.SIGINT, held)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """No thread waits."""
 
 

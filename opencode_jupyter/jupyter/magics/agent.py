@@ -136,7 +136,7 @@ def run(notebook: Notebook, line: str) -> Any:
         InvalidArgumentsError: there is no such agent or option.
     """
     if not line.strip():
-        return state(notebook)
+        return show_state(notebook)
     if line.strip() == "models":
         return models(notebook)
     changes: list[str] = []
@@ -157,7 +157,7 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
     agents = notebook.workspace.agents
     agent = agents.get(name)
     if agent is None or not last:
-        names = talkable(notebook)
+        names = primary_agents(notebook)
         hint = did_you_mean(name, names)
         raise line_error(
             f"There is no agent {name}.{hint} Agents: {', '.join(names)}. To send a request, use {USAGE}.",
@@ -169,12 +169,12 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
     notebook.agent.name = name
 
 
-def talkable(notebook: Notebook) -> list[str]:
+def primary_agents(notebook: Notebook) -> list[str]:
     """The agents that a person can talk to."""
     return [key for key, agent in notebook.workspace.agents.items() if agent.mode != "subagent" and not agent.hidden]
 
 
-def state(notebook: Notebook) -> Table:
+def show_state(notebook: Notebook) -> Table:
     """Who answers the next request, where, and what the session has taken so far."""
     session, workspace = notebook.agent_session, notebook.workspace
     agent = notebook.agent.name or (session.agent if session is not None else "") or workspace.agent().name
@@ -185,14 +185,14 @@ def state(notebook: Notebook) -> Table:
         {"": "mode", "now": mode_of(workspace, session)},
     ]
     if session is not None:
-        tokens, cost = _spent(session)
+        tokens, cost = _usage(session)
         count = len(session.messages)
         rows.append({"": "tokens", "now": f"{tokens:,} in {count} message{'' if count == 1 else 's'}"})
         if cost:
             rows.append({"": "cost", "now": f"${cost:.4f}"})
     notes = [
         f"{USAGE}. %%agent? shows the options.",
-        f"%agent NAME switches ({', '.join(talkable(notebook))}), %agent -m MODEL sets the model,",
+        f"%agent NAME switches ({', '.join(primary_agents(notebook))}), %agent -m MODEL sets the model,",
         "%agent models lists some.",
     ]
     return Table(rows, ("", "now"), notes=notes)
@@ -212,7 +212,7 @@ def _model(notebook: Notebook, session: Session | None, agent: str) -> str:
     return notebook.agent.last_model or "none yet: give -m MODEL"
 
 
-def _spent(session: Session) -> tuple[int, float]:
+def _usage(session: Session) -> tuple[int, float]:
     tokens, cost = 0, 0.0
     for message in session.messages:
         if message.role == "assistant":

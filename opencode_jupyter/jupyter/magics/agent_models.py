@@ -21,7 +21,7 @@ WELL_KNOWN = ("openai", "anthropic", "google", "openrouter")
 """Providers whose variables are named where no key is found."""
 
 
-def choose(
+def choose_model(
     workspace: Workspace, state: AgentState, request: AgentRequest, session: Session | None, agent: str | None
 ) -> str | None:
     """The model that is named: by the cell, by ``%agent -m``; in a new session the one that was used last.
@@ -40,15 +40,15 @@ def choose(
         return None
     if state.last_model:
         return state.last_model
-    raise ModelError(nothing_named(workspace), "setup")
+    raise ModelError(no_model_text(workspace), "setup")
 
 
-def nothing_named(workspace: Workspace) -> str:
+def no_model_text(workspace: Workspace) -> str:
     """What to do where no model is named, with what there is to choose from."""
     from ...agent.models import known
     from ...agent.models.providers import BUILT_IN
 
-    keys = keys_found()
+    keys = provider_keys()
     configured = list(workspace.config.get("provider", default={}) or {})
     usable = [info.full for info in known(workspace) if info.full.partition(":")[0] in {*keys, *configured}]
     text = (
@@ -67,7 +67,7 @@ def nothing_named(workspace: Workspace) -> str:
     return text + " ollama:NAME uses a model on this machine, and scripted:FILE needs no model at all."
 
 
-def keys_found() -> dict[str, str]:
+def provider_keys() -> dict[str, str]:
     """By provider: the variable of the environment that holds its key."""
     from ...agent.models.keys import from_environment
     from ...agent.models.providers import BUILT_IN
@@ -80,7 +80,7 @@ def missing_keys() -> list[str]:
     """A line that names well-known providers without a key, and the variable that would hold it."""
     from ...agent.models.providers import BUILT_IN
 
-    keys = keys_found()
+    keys = provider_keys()
     missing = [f"{id} ({BUILT_IN[id].keys[0]})" for id in WELL_KNOWN if id not in keys]
     return [f"No key in the environment for {', '.join(missing)}."] if missing else []
 
@@ -118,7 +118,7 @@ def key_of(info: ModelInfo, workspace: Workspace) -> str:
     """Where the key for a model is, in a word or two; empty if it was not found (the keyring is not asked)."""
     from ...agent.models.providers import BUILT_IN
 
-    variable = keys_found().get(info.provider)
+    variable = provider_keys().get(info.provider)
     entry = (workspace.config.get("provider", default={}) or {}).get(info.provider)
     if isinstance(entry, dict) and (entry.get("options") or {}).get("apiKey"):
         return "configuration"

@@ -11,7 +11,7 @@ from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
 from ..cards.run_printer import Printer
-from .agent_models import choose
+from .agent_models import choose_model
 
 if TYPE_CHECKING:
     from ...agent.run import Run
@@ -56,14 +56,14 @@ class RunJob:
     async def run(self) -> Answer:
         """Run it, and remember who answered."""
         notebook, run = self._notebook, self._run
-        self.card.begin()
+        self.card.start()
         try:
             self.card.answer = answer = await run.run()
             return answer
         finally:
             self.card.end()
             if run.session.id:
-                notebook.agent.used(run)
+                notebook.agent.note_run(run)
                 notebook.agent_session = run.session
 
     def value(self, outcome: Answer, *, is_shown: bool = True) -> CellAnswer:
@@ -86,7 +86,7 @@ async def _start(notebook: Notebook, request: AgentRequest) -> tuple[Run]:
         )
     if agent is not None and agent not in workspace.agents and not workspace.registry.is_fresh():
         await workspace.registry.prepare()  # a plugin may bring it
-    model = choose(workspace, notebook.agent, request, session, agent)
+    model = choose_model(workspace, notebook.agent, request, session, agent)
     if request.mode is not None:
         session = session or workspace.sessions.create()
         set_mode(workspace, session, request.mode)

@@ -30,7 +30,7 @@ from .line_syntax import (
     value_of,
 )
 from .option_reader import read_option
-from .parameters import Field, Spec, checked, from_text, kinds, spec_of
+from .parameters import Field, Spec, check_arguments, from_text, kinds, spec_of
 
 if TYPE_CHECKING:
     from ...core.call import Call
@@ -209,7 +209,7 @@ class _Arguments:
         command = request.arguments.get("command")
         if self.spec.raw and self.spec.find("description") and isinstance(command, str):
             request.arguments.setdefault("description", command_description(command))  # a person need not write it
-        request.arguments = checked(self.spec, request.arguments, self.texts)
+        request.arguments = check_arguments(self.spec, request.arguments, self.texts)
 
     # ------------------------------------------------------------------ the line
 

@@ -145,9 +145,9 @@ class _Completer:
             return [last] if last else []
 
     def _agents(self) -> list[str]:
-        from .agent import talkable
+        from .agent import primary_agents
 
-        return talkable(self.notebook)
+        return primary_agents(self.notebook)
 
     # ------------------------------------------------------------------ %agent and %tool
 

@@ -167,7 +167,7 @@ def _value(expression: _Expression, variables: Mapping[str, Any]) -> str:
     try:
         # The user's own expression in the user's own cell: the same as in an f-string.
         value = eval(compile(tree, "<%%agent>", "eval"), dict(variables))  # noqa: S307
-        text = _formatted(value, conversion, spec) if conversion or spec else readable(source, value)
+        text = _formatted(value, conversion, spec) if conversion or spec else model_text(source, value)
     except Exception as error:
         raise InvalidArgumentsError(
             f"{shown} in the request can't be evaluated: {type(error).__name__}: {error}. "
@@ -187,7 +187,7 @@ def _formatted(value: Any, conversion: str, spec: str) -> str:
     return format(value, spec)
 
 
-def readable(name: str, value: Any) -> str:
+def model_text(name: str, value: Any) -> str:
     """A value as a model can read it, bounded: a text as it is, a table as its head and schema, others by their repr.
 
     Args:
@@ -197,7 +197,7 @@ def readable(name: str, value: Any) -> str:
     if isinstance(value, str):
         return cut_middle(str(value), TEXT_CHARS)
     is_container = type(value) in (dict, list, tuple, set, frozenset)
-    if pandas_numpy.known(type(value)) or (is_container and len(value) > ITEMS):
+    if pandas_numpy.is_known_type(type(value)) or (is_container and len(value) > ITEMS):
         return _described(name, value)
     text = repr(value)
     return _described(name, value) if is_container and len(text) > REPR_CHARS else cut_middle(text, REPR_CHARS)

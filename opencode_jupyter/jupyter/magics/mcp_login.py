@@ -66,15 +66,15 @@ def log_in(line: McpLine) -> Any:
         return _finish(line, logins, name, code)
     if not line.servers.trusted(line.spec(name)):
         raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
-    login = line.wait(_begun(line, logins, name))
+    login = line.wait(_start_login(line, logins, name))
     if not login.url:
         return Message(line.wait(login.wait()))
     waits = not no_wait and login.redirect.listening and line.notebook.is_attended() and can_browse()
     link = LoginLink(name, login.url, waits, login.redirect.listening)
-    return _waited(line, login, link) if waits else link
+    return _wait_for_login(line, login, link) if waits else link
 
 
-async def _begun(line: McpLine, logins: Logins, name: str) -> Login:
+async def _start_login(line: McpLine, logins: Logins, name: str) -> Login:
     async def connect() -> Status:
         return await line.servers.connect(name)
 
@@ -105,7 +105,7 @@ def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
     return server_table(line, name, line.servers.status()[name], (text,))
 
 
-def _waited(line: McpLine, login: Login, link: LoginLink) -> Any:
+def _wait_for_login(line: McpLine, login: Login, link: LoginLink) -> Any:
     """Open the browser and wait. An interrupt ends the waiting; the login itself goes on until its time is over."""
     from IPython.display import display
 

@@ -164,11 +164,11 @@ def spec_of(tool: Tool, registry: Registry, agent: str | None = None) -> Spec:
         ToolError: it does not describe itself in time, or there is no such agent.
         Exception: what its `init` raises.
     """
-    return _kept(tool) if tool.static is not None else Spec(tool, registry.context(agent))
+    return _cached_spec(tool) if tool.static is not None else Spec(tool, registry.context(agent))
 
 
 @lru_cache(maxsize=256)
-def _kept(tool: Tool) -> Spec:
+def _cached_spec(tool: Tool) -> Spec:
     return Spec(tool)
 
 
@@ -277,7 +277,7 @@ def from_text(field: Field, text: str, raw: str) -> Any:
     return text
 
 
-def checked(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str, Any]:
+def check_arguments(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str, Any]:
     """The arguments, plain text made into numbers and booleans where the schema wants them.
 
     Args:

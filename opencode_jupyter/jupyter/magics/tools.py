@@ -141,9 +141,9 @@ def _clean(line: CommandLine) -> Table:
     days = -1.0 if line.flag("--all") else DAYS  # -1: also what was written this moment
     line.end()
     truncation = line.workspace.truncation
-    before = _spilled(truncation.directory)
+    before = _spill_sizes(truncation.directory)
     line.notebook.on_engine(truncation.cleanup, days)
-    left_files = _spilled(truncation.directory)
+    left_files = _spill_sizes(truncation.directory)
     deleted = [size for path, size in before.items() if path not in left_files]
     rows = [
         {"files": "deleted", "count": len(deleted), "size": size(sum(deleted))},
@@ -195,7 +195,7 @@ def _relative(directory: Path, path: Path) -> str:
     return str(path)
 
 
-def _spilled(folder: Path) -> dict[str, int]:
+def _spill_sizes(folder: Path) -> dict[str, int]:
     """The spill files and their sizes in bytes."""
     sizes: dict[str, int] = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:

@@ -110,7 +110,7 @@ def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
 
 def _subject_named(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
     """The one thing that a word means: its whole name, a path from here, a tool that it gives, a file's name."""
-    for fits in (_is_name, _gives, _is_file):
+    for fits in (_is_name, _gives_tool, _is_file):
         matches = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
         if len(matches) == 1:
             return matches[0]
@@ -126,7 +126,7 @@ def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) ->
     return word in (name, shown.get("label")) or path == name or os.path.realpath(path) == name
 
 
-def _gives(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+def _gives_tool(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
     ids = shown.get("ids") or []
     return word in ids or any(id.endswith("*") and word.startswith(id[:-1]) for id in ids)
 

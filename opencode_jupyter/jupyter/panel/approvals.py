@@ -37,7 +37,7 @@ def _request_json(panel: Panel, ask: CardRequest, position: tuple[int, int]) -> 
     view = RequestView(ask.request, ask.digest, position)
     shown: dict[str, Any] = {"id": ask.id, "callID": ask.call_id, "commID": ask.card.comm_id, "key": ask.card.key}
     if call is not None:
-        shown["card"] = card_part(call.part, Extras(asks=view, base=workspace.directory), live=True)
+        shown["card"] = card_part(call.part, Extras(request=view, base=workspace.directory), live=True)
         shown["agent"] = getattr(ask.request, "agent", "")
     return shown
 

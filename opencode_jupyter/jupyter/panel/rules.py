@@ -188,7 +188,7 @@ def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         raise InvalidArgumentsError("Name a tool or a permission, such as bash.")
     agent, by = _agent(panel, request), _by(request)
     workspace = panel.notebook.workspace
-    arguments = panel.within(_arguments, panel, name, text)
+    arguments = panel.run_on_thread(_arguments, panel, name, text)
     if arguments is not None:
         decisions: list[Decision] = panel.on_engine(_dry_run, panel, name, arguments, agent, by)
         rows = [

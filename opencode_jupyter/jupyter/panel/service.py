@@ -159,7 +159,7 @@ class Panel:
 
         return _in_time(self.notebook.engine.submit(work()), patience)
 
-    def within(self, fn: Callable[..., T], *args: Any, patience: float = PATIENCE) -> T:
+    def run_on_thread(self, fn: Callable[..., T], *args: Any, patience: float = PATIENCE) -> T:
         """What `fn` gives on a thread of its own: for what may block, such as a tool that is slow to describe itself.
 
         Raises:

@@ -67,7 +67,7 @@ def tool(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         ToolError: there is none of that name, or it does not describe itself in time.
     """
     chosen = _find_tool(panel, request)
-    spec = panel.within(spec_of, chosen, panel.notebook.workspace.registry)
+    spec = panel.run_on_thread(spec_of, chosen, panel.notebook.workspace.registry)
     return {
         "name": chosen.id,
         "fields": [_form_field(field) for field in spec.fields],
@@ -90,7 +90,7 @@ def check(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(arguments, dict) or not isinstance(source, str):
         raise ToolError("The arguments must be one JSON object, and the line a text")
     try:
-        same = panel.within(_reads_back, panel, chosen, source, arguments)
+        same = panel.run_on_thread(_reads_back, panel, chosen, source, arguments)
     except InvalidArgumentsError as error:
         return {"errors": _errors(error)}
     if not same:

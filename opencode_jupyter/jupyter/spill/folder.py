@@ -39,7 +39,7 @@ class SpillFolder:
         return FileIO(descriptor)
 
 
-def trouble(error: Exception) -> dict[str, str]:
+def error_reply(error: Exception) -> dict[str, str]:
     """Why a file could not be read, in words for a person, as a reply."""
     if isinstance(error, FileNotFoundError):
         return {"error": f"The file was deleted: full outputs are kept for {RETENTION_DAYS:g} days."}

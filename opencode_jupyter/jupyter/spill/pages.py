@@ -14,7 +14,7 @@ from io import FileIO
 from typing import Any, TypeGuard
 
 from ...core.spill import is_being_written
-from .folder import SpillFolder, read_at, trouble
+from .folder import SpillFolder, error_reply, read_at
 
 PAGE_ROWS = 1_000
 """Most rows of one page."""
@@ -142,7 +142,7 @@ class SpillPages:
         except ChangedError:
             return {"error": "The file changes while it is read; try again."}
         except (OSError, ValueError) as error:
-            return trouble(error)
+            return error_reply(error)
 
 
 def _is_number(value: Any) -> TypeGuard[int]:
@@ -366,7 +366,7 @@ def rows_of(data: bytes, start: int, inside: bool, *, last: bool, most: int | No
             rows.append(Row(data[at:newline], start + at, inside, start + newline + 1))
             at, inside = newline + 1, False
         elif bound < len(data):
-            end = _whole(data, at, bound)
+            end = _cut_position(data, at, bound)
             rows.append(Row(data[at:end], start + at, inside, start + end))
             at, inside = end, True
         else:
@@ -429,10 +429,10 @@ def _multiple(file: FileIO, offset: int) -> int:
     """The split at the last multiple of `PIECE` before `offset`, in a line that began long before."""
     bound = offset // PIECE * PIECE
     back = max(0, bound - NEAR)
-    return back + _whole(read_at(file, back, bound - back + 4), 0, bound - back)
+    return back + _cut_position(read_at(file, back, bound - back + 4), 0, bound - back)
 
 
-def _whole(data: bytes, at: int, bound: int) -> int:
+def _cut_position(data: bytes, at: int, bound: int) -> int:
     """`bound`, or a little before it, so that no character and no escape sequence is cut in two."""
     end = bound
     while end > at and end > bound - 3 and end < len(data) and 0x80 <= data[end] < 0xC0:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ...text.visible import readable
 from ...tools._ripgrep import find_rg
-from .folder import SpillFolder, trouble
+from .folder import SpillFolder, error_reply
 
 MOST_HITS = 1_000_000
 """Lines with hits that are kept; there a search ends."""
@@ -261,7 +261,7 @@ class SpillSearches:
         try:
             search = SpillSearch(self._folder.open(str(request.get("path"))), pattern, rg)
         except (OSError, ValueError) as error:
-            return trouble(error)
+            return error_reply(error)
         self._searches.pop(key, search).stop() if key in self._searches else None
         self._searches[key] = search
         while len(self._searches) > SEARCHES:

@@ -99,12 +99,12 @@ class Capture:
             self._patch(stream, "write", self._write_to)
         self._patch(self._shell.display_formatter, "format", self._format_to)
         self._patch(self._shell.display_pub, "publish", self._publish_to)
-        self._patch(self._shell.display_pub, "clear_output", self._instead_of(lambda *_, **__: None))
+        self._patch(self._shell.display_pub, "clear_output", self._replacement(lambda *_, **__: None))
         self._patch(self._shell, "_showtraceback", self._traceback_to)
-        self._patch(self._shell, "ask_exit", self._instead_of(_leave))
-        self._patch(builtins, "input", self._instead_of(_no_input))
-        self._patch(getpass, "getpass", self._instead_of(_no_input))
-        self._patch(sys, "breakpointhook", self._instead_of(_no_debugger))
+        self._patch(self._shell, "ask_exit", self._replacement(_leave))
+        self._patch(builtins, "input", self._replacement(_no_input))
+        self._patch(getpass, "getpass", self._replacement(_no_input))
+        self._patch(sys, "breakpointhook", self._replacement(_no_debugger))
         self._patch(self._shell.payload_manager, "write_payload", self._payload_to)
         self._patch(threading.Thread, "start", self._start_thread)
         self._patch(threading, "excepthook", self._thread_failed)
@@ -165,7 +165,7 @@ class Capture:
         picture, note = picture_of(data, len(self.attachments))
         if picture is not None:
             self.attachments.append(picture)
-        text = "\n".join(filter(None, [words_of(data, picture is not None), note]))
+        text = "\n".join(filter(None, [bundle_text(data, picture is not None), note]))
         if text:
             self.write_line(text)
 
@@ -213,12 +213,12 @@ class Capture:
         with contextlib.suppress(AttributeError, TypeError):  # an object of the user's that can't be changed
             self._patches.append(_Patch(owner, name, make(getattr(owner, name))))
 
-    def _mine(self) -> bool:
+    def _is_active(self) -> bool:
         return CAPTURE.get() is self and not self.closed
 
     def _write_to(self, original: Callable[[str], Any]) -> Callable[[str], Any]:
         def write(text: str) -> Any:
-            return self.write(text) if isinstance(text, str) and self._mine() else original(text)
+            return self.write(text) if isinstance(text, str) and self._is_active() else original(text)
 
         return write
 
@@ -228,7 +228,7 @@ class Capture:
         def format(value: Any, *args: Any, **kwargs: Any) -> Any:
             data, metadata = original(value, *args, **kwargs)
             rendering = None
-            if self._mine() and data:
+            if self._is_active() and data:
                 with contextlib.suppress(Exception):  # an object of the user's that fails; its own form stands
                     rendering = render_displayed(value)
             if rendering is None:
@@ -241,7 +241,7 @@ class Capture:
 
     def _publish_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def publish(data: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._mine():
+            if not self._is_active():
                 return original(data, *args, **kwargs)
             self.show(data)
             return None
@@ -252,18 +252,18 @@ class Capture:
         """A traceback that IPython shows while the code goes on: of ``%run``, or of a value that can't be shown."""
 
         def show(kind: Any, error: Any, lines: Any, *rest: Any) -> Any:
-            if not self._mine():
+            if not self._is_active():
                 return original(kind, error, lines, *rest)
             self.write_line(plain(lines))
             return None
 
         return show
 
-    def _instead_of(self, other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def _replacement(self, other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def either(*args: Any, **kwargs: Any) -> Any:
-                return other(*args, **kwargs) if self._mine() else original(*args, **kwargs)
+                return other(*args, **kwargs) if self._is_active() else original(*args, **kwargs)
 
             return either
 
@@ -273,10 +273,10 @@ class Capture:
         """What is meant for the calling cell's page: the pager (``name?``), a text for the next cell (``%load``)."""
 
         def write(data: Any, *args: Any, **kwargs: Any) -> Any:
-            if not self._mine() or not isinstance(data, dict):
+            if not self._is_active() or not isinstance(data, dict):
                 return original(data, *args, **kwargs)
             shown = data.get("data") if data.get("source") == "page" else {"text/plain": data.get("text")}
-            words = words_of(shown) if isinstance(shown, dict) else ""
+            words = bundle_text(shown) if isinstance(shown, dict) else ""
             if words:
                 self.write_line(plain([words]))
             return None
@@ -295,7 +295,7 @@ class Capture:
     def _start_thread(self, original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         @functools.wraps(original)
         def start(thread: threading.Thread) -> None:
-            if self._mine():  # before Python 3.14 a thread does not inherit context variables
+            if self._is_active():  # before Python 3.14 a thread does not inherit context variables
                 self._threads[thread] = context = contextvars.copy_context()
                 thread.run = functools.partial(context.run, thread.run)  # type: ignore[method-assign]
             original(thread)
@@ -434,7 +434,7 @@ def picture_of(data: dict[str, Any], before: int) -> tuple[Attachment | None, st
     return None, ""
 
 
-def words_of(data: dict[str, Any], pictured: bool = False) -> str:
+def bundle_text(data: dict[str, Any], pictured: bool = False) -> str:
     """A bundle in words: its plain text, or the source of its Markdown, LaTeX or HTML where that says nothing.
 
     Args:

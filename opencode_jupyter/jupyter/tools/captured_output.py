@@ -70,7 +70,7 @@ class LiveOutput:
         if self._capture.tables:
             metadata[TABLES] = self._capture.tables
         if (self._capture.described or (pictures and not output)) and not whole.truncated:
-            metadata[PRINTED] = _without(output, self._capture.described)
+            metadata[PRINTED] = _remove_blocks(output, self._capture.described)
         return ToolResult(title, output or "(no output)", metadata, list(pictures), value=value)
 
     def cut_metadata(self, whole: Spilled) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class LiveOutput:
             self._sink.feed(text.encode("utf-8", "replace"))
 
 
-def _without(output: str, texts: list[str]) -> str:
+def _remove_blocks(output: str, texts: list[str]) -> str:
     """`output` without these blocks of lines, which stand in it in this order."""
     before_texts, rest = "", f"\n{output}\n"
     for text in texts:

@@ -14,10 +14,10 @@ from typing import Any
 from . import pandas_numpy
 from .short_values import HIDDEN, is_secret, is_short, short, short_or_hidden
 from .type_inspection import (
-    among,
     class_attribute,
     instance_dict,
     is_computed,
+    is_one_of,
     module_of,
     mro,
     namespace,
@@ -86,15 +86,15 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
     out = Description(type_name(kind), size_of(value))
     if is_secret(name, value):
         out.add("value", HIDDEN)
-    elif among(kind, _TEXTS):
+    elif is_one_of(kind, _TEXTS):
         _text(value, out)
-    elif among(kind, _CONTAINERS):
+    elif is_one_of(kind, _CONTAINERS):
         _container(value, out, max(rows, 10))
     elif kind is types.ModuleType:
         _module(value, out)
-    elif among(kind, (*_FUNCTIONS, *_WRAPPERS)):
+    elif is_one_of(kind, (*_FUNCTIONS, *_WRAPPERS)):
         _function(value, out)
-    elif among(type, mro(kind)):
+    elif is_one_of(type, mro(kind)):
         _class(value, out)
     elif is_short(value):
         out.add("value", short(value, TEXT))
@@ -106,7 +106,7 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
 def size_of(value: Any) -> str:
     """Length or shape, where it can be known without asking the object; else nothing."""
     kind = type(value)
-    if among(kind, (*_TEXTS, range)):
+    if is_one_of(kind, (*_TEXTS, range)):
         return str(len(value))
     base = _container_base(kind)
     return pandas_numpy.shape_of(value) if base is None else str(base.__len__(value))
@@ -114,7 +114,7 @@ def size_of(value: Any) -> str:
 
 def _container_base(kind: type) -> Any:
     """The builtin container that a class is or derives from; its C code can be asked past the class's own."""
-    return next((base for base in _BASES if among(base, mro(kind))), None)
+    return next((base for base in _BASES if is_one_of(base, mro(kind))), None)
 
 
 # ---------------------------------------------------------------------- Python's own types
@@ -146,7 +146,7 @@ def _container(value: Any, out: Description, most: int) -> None:
     counted = f" (of the first {COUNTED:,})" if len(value) > COUNTED else ""
     kinds = ", ".join(f"{count} {kind}" for kind, count in common[:6]) + (", …" if common[6:] else "")
     out.add(("values" if base is dict else "items") + counted, kinds)
-    _add_items(value, base, out, most, numbered=among(base, (list, tuple, deque)))
+    _add_items(value, base, out, most, numbered=is_one_of(base, (list, tuple, deque)))
 
 
 def _items(value: Any, base: Any) -> Iterator[Any]:
@@ -183,7 +183,7 @@ def _function(value: Any, out: Description) -> None:
         out.add("defined in", f"{code.co_filename}, line {code.co_firstlineno}")
         out.lines += [f"kind: {word}" for flag, word in _KINDS.items() if code.co_flags & flag]
         _doc(function.__doc__, out)
-    elif among(type(function), _FUNCTIONS):
+    elif is_one_of(type(function), _FUNCTIONS):
         text = getattr(function, "__text_signature__", None)
         if type(text) is str:
             out.add("signature", f"{function.__name__}{text.replace('$', '')}")
@@ -236,7 +236,7 @@ def _object(value: Any, out: Description) -> None:
     if base is not None:
         out.add("derived from", base.__name__)
         _add_items(value, base, out, 10)
-    if among(BaseException, mro(kind)):
+    if is_one_of(BaseException, mro(kind)):
         out.add("arguments", short(BaseException.__dict__["args"].__get__(value), ITEM))
     stored = {**slots_of(value), **instance_dict(value)}
     attributes = {name: item for name, item in stored.items() if type(name) is str and name[:2] != "__"}
@@ -262,7 +262,7 @@ def _members(cls: type, out: Description) -> None:
         for name, member in namespace(base).items():
             if name.startswith("_"):
                 continue
-            if among(type(member), (types.FunctionType, staticmethod, classmethod)):
+            if is_one_of(type(member), (types.FunctionType, staticmethod, classmethod)):
                 methods.append(name)
             elif type(member) is not types.MemberDescriptorType and is_computed(member):
                 computed.append(name)

@@ -28,7 +28,7 @@ CELL = 24
 _FLOAT = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?|nan")
 
 
-def known(kind: type) -> bool:
+def is_known_type(kind: type) -> bool:
     """Whether values of exactly this type are described here."""
     return _describer(kind) is not None
 
@@ -44,7 +44,7 @@ def describe(value: Any, out: Description, rows: int) -> bool:
 
 def shape_of(value: Any) -> str:
     """The shape of a value of a known type; empty for others."""
-    if not known(type(value)):
+    if not is_known_type(type(value)):
         return ""
     return " × ".join(str(n) for n in tuple(value.shape)) or "scalar"
 
@@ -129,14 +129,14 @@ def _index(value: Any, out: Description, rows: int) -> None:
 
 def _table(out: Description, rows: list[list[str]], shape: tuple[int, ...], **more: Any) -> None:
     """What a card draws: titles and first rows of a table; the lines so far stand beside it."""
-    columns = [_drawn(column) for column in zip(*rows[1:], strict=True)]
+    columns = [_display_texts(column) for column in zip(*rows[1:], strict=True)]
     shown = [list(row) for row in zip(*columns, strict=True)]
     name = out.type.rpartition(".")[2]
     out.table = {"name": name, "columns": rows[0], "rows": shown, "total": shape[0], "width": shape[1], **more}
     out.printed = len(out.lines)
 
 
-def _drawn(cells: Sequence[str]) -> list[str]:
+def _display_texts(cells: Sequence[str]) -> list[str]:
     """Described values as a table shows them: texts without quotes, numbers with the same number of decimals."""
     if any("." in cell or cell == "nan" for cell in cells) and all(map(_FLOAT.fullmatch, cells)):
         return cell_texts([float(cell) for cell in cells])

@@ -19,7 +19,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any
 
-from .type_inspection import among, is_library_type, module_of, mro, type_name
+from .type_inspection import is_library_type, is_one_of, module_of, mro, type_name
 
 ROOM = 80
 """Characters of a short value."""
@@ -60,7 +60,7 @@ def is_secret(name: Any, value: Any) -> bool:
     """Whether a value should not be shown, by the name it goes under. Numbers are none: ``max_tokens``."""
     if type(name) is bytes:  # os.environ keeps bytes
         name = name.decode("utf-8", "replace")
-    return type(name) is str and among(type(value), (str, bytes)) and _SECRET.search(name) is not None
+    return type(name) is str and is_one_of(type(value), (str, bytes)) and _SECRET.search(name) is not None
 
 
 def is_secret_column(label: Any) -> bool:
@@ -73,10 +73,10 @@ def is_short(value: Any) -> bool:
     kind = type(value)
     return (
         kind is int
-        or among(kind, _BY_REPR)
+        or is_one_of(kind, _BY_REPR)
         or _is_numpy_scalar(kind)
         or _is_pandas_scalar(value, kind)
-        or (kind is datetime.datetime and among(type(value.tzinfo), _ZONES))
+        or (kind is datetime.datetime and is_one_of(type(value.tzinfo), _ZONES))
     )
 
 
@@ -102,11 +102,11 @@ class _Writer:
         kind = type(value)
         if kind is int:
             text = repr(value) if value.bit_length() <= BITS else f"(an integer of {value.bit_length():,} bits)"
-        elif among(kind, (str, bytes, bytearray)):
+        elif is_one_of(kind, (str, bytes, bytearray)):
             text = self._text(value)
         elif is_short(value) and not _is_numpy_scalar(kind) and not _is_pandas_scalar(value, kind):
             text = repr(value)
-        elif among(kind, _PAIRS) or among(kind, _BRACKETS):
+        elif is_one_of(kind, _PAIRS) or is_one_of(kind, _BRACKETS):
             text = self._container(value, kind, depth)
         else:
             text = _other(value, kind)
@@ -126,7 +126,7 @@ class _Writer:
             return f"{name} of {count}"
         self._inside.add(id(value))
         try:
-            if among(kind, _PAIRS):
+            if is_one_of(kind, _PAIRS):
                 head, inner = _PAIRS[kind], "{" + self._items(value.items(), count, depth, paired=True) + "}"
             else:
                 brackets = _BRACKETS[kind]
@@ -156,7 +156,7 @@ def _other(value: Any, kind: type) -> str:
     if kind is types.ModuleType:
         name = vars(value).get("__name__")
         return f"<module {name}>" if type(name) is str else "<module>"
-    if among(kind, (types.FunctionType, types.BuiltinFunctionType)):
+    if is_one_of(kind, (types.FunctionType, types.BuiltinFunctionType)):
         name = value.__qualname__
         return f"<function {name}>" if type(name) is str else "<function>"
     if any(base is type for base in mro(kind)):
@@ -174,7 +174,7 @@ def _is_pandas_scalar(value: Any, kind: type) -> bool:
     """Whether it is one of pandas' own times, in a time zone whose code is known, or a missing value."""
     if is_library_type(kind, "pandas", "Timestamp"):
         zone = type(value.tzinfo)
-        return among(zone, _ZONES) or module_of(zone).partition(".")[0] in ("pytz", "dateutil")
+        return is_one_of(zone, _ZONES) or module_of(zone).partition(".")[0] in ("pytz", "dateutil")
     return any(is_library_type(kind, library, name) for library, name in _PANDAS_SCALARS)
 
 

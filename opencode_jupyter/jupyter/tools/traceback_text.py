@@ -41,7 +41,7 @@ class TracebackText:
 
 def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     """The traceback of an exception of the user's code, without the frames that ran it."""
-    frames = _theirs(error.__traceback__)
+    frames = _user_frames(error.__traceback__)
     left_out = len(frames) - OUTER - INNER if len(frames) > DEEPEST else 0
     at = joined(frames[:OUTER] + frames[-INNER:] if left_out else frames)
     try:
@@ -70,7 +70,7 @@ def _members(group: BaseExceptionGroup[Any], indent: str) -> list[str]:
             words = f": {error}"
         except Exception:
             words = ""
-        frames = _theirs(error.__traceback__)
+        frames = _user_frames(error.__traceback__)
         at = f" ({frames[-1].tb_frame.f_code.co_filename}:{frames[-1].tb_lineno})" if frames else ""
         lines.append(f"{indent}- {type(error).__name__}{words}{at}")
         if isinstance(error, BaseExceptionGroup) and len(indent) < DEEPEST:
@@ -94,7 +94,7 @@ def _plain(coloured: str) -> str:
     return _RULE.sub("", _ANSI.sub("", coloured))
 
 
-def _theirs(traceback: TracebackType | None) -> list[TracebackType]:
+def _user_frames(traceback: TracebackType | None) -> list[TracebackType]:
     """A traceback's frames without those of this package's folder."""
     return [frame for frame in frames_of(traceback) if not frame.tb_frame.f_code.co_filename.startswith(_OURS)]
 

@@ -16,7 +16,7 @@ Missing = object()
 """There is no such attribute."""
 
 
-def among(kind: type, types_: Iterable[object]) -> bool:
+def is_one_of(kind: type, types_: Iterable[object]) -> bool:
     """Whether a type is one of these. ``in`` would ask its metaclass, which may compare and hash as it likes."""
     return any(kind is member for member in types_)
 
@@ -94,6 +94,6 @@ def is_computed(attribute: Any) -> bool:
     """Whether an attribute of a class is one that code computes (a property, another descriptor)."""
     plain = (types.FunctionType, classmethod, staticmethod, types.BuiltinFunctionType, types.MethodDescriptorType)
     kind = type(attribute)
-    if among(kind, (*plain, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
+    if is_one_of(kind, (*plain, types.WrapperDescriptorType, types.ClassMethodDescriptorType)):
         return False
     return class_attribute(kind, "__get__") is not Missing

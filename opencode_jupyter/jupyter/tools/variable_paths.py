@@ -12,11 +12,11 @@ from ...core.errors import ToolError
 from ...core.suggestions import did_you_mean
 from .type_inspection import (
     Missing,
-    among,
     class_attribute,
     instance_dict,
     is_computed,
     is_library_type,
+    is_one_of,
     module_of,
     mro,
     namespace,
@@ -90,12 +90,12 @@ def _key(node: ast.expr, owner: Any, variables: Mapping[str, Any]) -> Any:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     if isinstance(node, ast.Name):  # a magic's line takes quotes away: d["a"] comes as d[a]
-        if not among(type(owner), _INDEXED) and node.id not in variables:
+        if not is_one_of(type(owner), _INDEXED) and node.id not in variables:
             return node.id
-        if among(type(owner), _KEYED) and node.id in dict.keys(owner):
+        if is_one_of(type(owner), _KEYED) and node.id in dict.keys(owner):
             return node.id
         value = variables.get(node.id, Missing)
-        if among(type(value), (str, int, float, bool, bytes)):
+        if is_one_of(type(value), (str, int, float, bool, bytes)):
             return value
         return node.id
     raise ToolError(f"[{ast.unparse(node)[:60]}] would have to be run; write the index out, such as [0] or ['key'].")
@@ -159,9 +159,9 @@ def item(owner: Any, key: Any, path: str) -> Any:
     """
     kind = type(owner)
     try:
-        if among(kind, _INDEXED):
+        if is_one_of(kind, _INDEXED):
             return owner[key]
-        if among(kind, _KEYED):
+        if is_one_of(kind, _KEYED):
             value = dict.get(owner, key, Missing)
             if value is Missing:
                 raise ToolError(f"{path} has no key {key!r}." + near(key, dict.keys(owner)))

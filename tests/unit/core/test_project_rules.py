@@ -66,12 +66,12 @@ class FakeCard:
     def __init__(self, call: Call) -> None:
         self.call, self.comm_id, self.can_live = call, "comm", True
         self.key = call.part.call_id
-        self.heard: float | None = 0.0
+        self.hello_after: float | None = 0.0
 
-    def set_asks(self, asks: Any) -> None:
+    def set_requests(self, asks: Any) -> None:
         pass
 
-    def hello(self) -> None:
+    def note_shown(self) -> None:
         pass
 
 

@@ -102,16 +102,16 @@ async def test_a_dry_run_waits_for_no_other_call(workspace: Workspace) -> None:
 
 
 class Shown:
-    """What the broker wants of a card: keeps what it was told."""
+    """What the broker needs of a card; keeps the positions it was given."""
 
     def __init__(self, call: Call) -> None:
         self.call, self.key, self.comm_id, self.can_live = call, call.part.call_id, call.part.call_id, True
-        self.heard: float | None = 0.0
+        self.hello_after: float | None = 0.0
         self.run = None
         self.places: list[tuple[int, int]] = []
         """Of every update: which of how many its ask is."""
 
-    def set_asks(self, asks: dict[str, list[Any]]) -> None:
+    def set_requests(self, asks: dict[str, list[Any]]) -> None:
         self.places += [view.position for views in asks.values() for view in views]
 
 
@@ -211,7 +211,7 @@ def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     Path("a.env").write_text("A=1")
     call: Call = notebook.on_engine(lambda: workspace.start("read", {"filePath": "a.env"}, by="user"))
     card = Shown(call)
-    card.heard = None
+    card.hello_after = None
     notebook.broker.attach(card)  # type: ignore[arg-type]
     began = time.monotonic()
     future = notebook.engine.submit(call.run())

@@ -12,7 +12,7 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, PermissionRejectedError, UnknownToolError
 from opencode_jupyter.core.permission import PermissionRequest
 from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
-from opencode_jupyter.jupyter.kernel.reply_channels import nobody, question
+from opencode_jupyter.jupyter.kernel.reply_channels import prompt_text, unattended_denial
 from opencode_jupyter.jupyter.magics.arguments import tool_of
 from tests.support.shells import Shell, shell
 from tests.support.tool_files import write
@@ -205,12 +205,12 @@ def test_the_card_shows_the_code() -> None:
 
 
 def test_the_prompt_shows_its_beginning() -> None:
-    text = question(request())
+    text = prompt_text(request())
     assert text.startswith(
         "Trust this project's code until it changes? /p/.opencode/tool/x.py\ntool file, gives x, x_y\n\nline\n"
     )
     assert "more lines" in text
-    assert "permission" not in nobody(request())
+    assert "permission" not in unattended_denial(request())
 
 
 def test_a_list_does_not_wait_for_ever(ip: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

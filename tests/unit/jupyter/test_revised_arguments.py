@@ -185,7 +185,7 @@ async def test_long_arguments_go_to_the_card_whole_so_that_they_can_be_changed(t
             [request] = await asked(ws)
             assert request.tool is not None
             part = ws.calls[request.tool["callID"]].part
-            shown = card_part(part, Extras(asks=RequestView(request, digest_of(request))), live=True)
+            shown = card_part(part, Extras(request=RequestView(request, digest_of(request))), live=True)
             ask = shown["ui"]["ask"]
             assert ask.get("editable", False) == (whole is not None)
             assert ask.get("input") == (arguments if whole else None)

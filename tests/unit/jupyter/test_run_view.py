@@ -357,7 +357,7 @@ def test_an_error_of_colours_alone_and_half_a_character_are_shown() -> None:
     assert "bash x" in data["text/plain"]
     assert "\x1b" not in data["text/plain"] + data["text/html"]
     items = RunItems(cast("Any", None), lambda: None)
-    item = items.note("a")
+    item = items.add_note("a")
     items.changes({})
     item.grow("\ud83d")
     items._dirty[item.index] = item

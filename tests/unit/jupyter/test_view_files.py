@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.core.call_state import Completed, Running, ToolPart
-from opencode_jupyter.jupyter.cards.call_json import opens_of
+from opencode_jupyter.jupyter.cards.call_json import linked_file
 
 FOLDER = Path("/work/project")
 DIFF = "--- a\n+++ a\n@@ -3,4 +3,4 @@\n x\n y\n-z\n+w\n"
@@ -36,9 +36,9 @@ def part(tool: str, given: Any, state: type = Completed) -> ToolPart:
     ],
 )
 def test_what_opens(tool: str, given: Any, diff: Any, opens: Any) -> None:
-    assert opens_of(part(tool, given), diff, FOLDER) == opens
+    assert linked_file(part(tool, given), diff, FOLDER) == opens
 
 
 def test_only_a_completed_call_of_a_known_folder() -> None:
-    assert opens_of(part("read", {"filePath": "a.py"}, Running), None, FOLDER) is None
-    assert opens_of(part("read", {"filePath": "a.py"}), None, None) is None
+    assert linked_file(part("read", {"filePath": "a.py"}, Running), None, FOLDER) is None
+    assert linked_file(part("read", {"filePath": "a.py"}), None, None) is None
