@@ -1,4 +1,4 @@
-"""How a magic shows an error: ours as a sentence, a tool's own with the frames that its author needs.
+"""Errors of magics in a cell: ours as a sentence, a tool's own with the frames that its author needs.
 
 Between the cell and the tool lie some twenty frames of this package, anyio and asyncio, and an endless recursion has a
 thousand of its own: IPython takes seconds to draw them, and the line that matters is lost among them.
@@ -113,13 +113,13 @@ def shorten(error: BaseException) -> None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
         link = waiting.pop()
-        if link is None or id(link) in seen:
+        if link is None or id(link) in visited:
             continue
-        seen.add(id(link))
+        visited.add(id(link))
         yield link
         waiting += [link.__cause__, link.__context__]
 

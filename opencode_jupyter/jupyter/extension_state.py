@@ -1,4 +1,4 @@
-"""What a shell holds while the extension is loaded: settings now, the notebook when it is first needed.
+"""The state of the extension in a shell: its settings, and the notebook when it is first needed.
 
 ``%load_ext`` must cost a kernel's start next to nothing, so this imports nothing of the tool system. The notebook is
 built by the first magic, or in the background a moment after loading, whichever comes first.
@@ -38,7 +38,7 @@ WARM_UP = (
     "tree_sitter",
     "tree_sitter_bash",
 )
-"""What takes long to import, in pieces between which a cell may begin."""
+"""Modules that take long to import, in pieces between which a cell may begin."""
 WARM_UP_AGENT = (
     "opencode_jupyter.agent.loop",
     "opencode_jupyter.agent.models.resolving",
@@ -74,7 +74,7 @@ class ExtensionState:
 
     @property
     def notebook(self) -> Notebook:
-        """The notebook; built now if it is not there or has ended.
+        """The notebook; built now if there is none or it has ended.
 
         Raises:
             ConfigError: a config file can't be read.
@@ -135,7 +135,7 @@ class ExtensionState:
         self._timer.start()
 
     def _warming(self) -> Iterator[Callable[[], object]]:
-        """What takes long before a first call, in pieces."""
+        """The slow preparations of a first call, in pieces."""
         for name in WARM_UP:
             yield partial(import_module, name)
         workspace = self.notebook.workspace

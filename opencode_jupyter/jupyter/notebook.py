@@ -1,4 +1,4 @@
-"""A notebook's tool system: its workspace in the engine, with what connects that to cells, cards and pages."""
+"""A notebook's tool system: its workspace in the engine, and the connections to cells, cards and pages."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Notebook:
     Attributes:
         shell: the IPython shell.
         kernel: its ipykernel; None in a terminal.
-        settings: what a person has set.
+        settings: the person's settings.
         link: the kernel's connection.
         engine: the thread on which calls run.
         workspace: lives on the engine's loop; reach it from a cell through `on_engine`.
         cards: the cards on display.
-        broker: what waits for approval.
+        broker: the pending requests.
         runner: runs calls for cells.
-        agent: what ``%agent`` has set.
+        agent: the agent and model of the next request.
         agent_session: the session that the next ``%%agent`` continues; None for a new one.
     """
 
@@ -167,7 +167,7 @@ class Notebook:
                 self.engine.submit(self.workspace.aclose()).result(3)
             self.engine.close()
 
-    # ------------------------------------------------------------------ what magics and tools use
+    # ------------------------------------------------------------------ for magics and tools
 
     @property
     def path(self) -> str | None:
@@ -190,13 +190,13 @@ class Notebook:
         self.follow_folder()
 
     def follow_folder(self) -> None:
-        """Take the workspace to the kernel's folder, where the next call runs."""
+        """Move the workspace to the kernel's folder, where the next call runs."""
         folder = _working_folder()
         if folder != self.workspace.directory and self.alive:
             self.engine.run(self.workspace.change_directory, folder)
 
     def call(self, request: CallRequest) -> MakeJob[ToolResult]:
-        """What starts a call, for the `runner`."""
+        """The job of a call, for the `runner`."""
         return partial(CallJob, self, request)
 
     def on_engine(self, fn: Callable[..., Any], *args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where a Jupyter server has a file of the kernel's machine, and the address under which it hands it out."""
+"""The path of a file of the kernel's machine on its Jupyter server, and the address that serves it."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ class Settings:
 
 @dataclass(slots=True)
 class AgentState:
-    """What ``%agent`` has set for a notebook: who answers the next request, and which model is asked.
+    """The agent and model of a notebook's next request, as set by ``%agent``.
 
     Attributes:
         name: the agent's key; "" for the session's own, or the default one.
         model: set by ``%agent -m``; "" for the session's, the agent's or the configuration's.
-        last_model: the one that was asked last.
+        last_model: the one that was used last.
         listed_sessions: the ids that ``%sessions`` listed last; None if it has listed none.
     """
 
@@ -47,7 +47,7 @@ class AgentState:
     listed_sessions: list[str] | None = None
 
     def note_run(self, run: Run) -> None:
-        """A run is over: the next one goes to the agent that it ended with (a plan may have been approved)."""
+        """Note an ended run: the next one goes to the agent that it ended with (a plan may have been approved)."""
         if run.session.agent:
             self.name = run.session.agent
         model = getattr(run, "model", None)
@@ -93,7 +93,7 @@ class NotebookSettings(Configurable):
     ).tag(config=True)
 
     _settings: Settings | None = None
-    """Where they are applied."""
+    """The notebook's settings, to which the values are copied."""
 
     def _in_use(self) -> bool:
         """Whether the notebook was built."""

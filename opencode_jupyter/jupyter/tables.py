@@ -48,7 +48,7 @@ class Table:
         columns: the columns to show, in order; those of the rows if left out.
         title: a line above.
         notes: lines below.
-        empty: what to say when there is no row.
+        empty: the text where there is no row.
         display: the rows as people read them (units, local times), where they differ from `records`.
         group_by: a column whose values are headings above their rows.
         optional: columns that the text form leaves out where it is too narrow, the first of these first.
@@ -162,7 +162,7 @@ class WrappedTable(Table):
 
 
 class Confirmation(Table):
-    """What a line changed: printed at once as its title and notes, so that several lines in a cell all show."""
+    """The changes of a line: printed at once as title and notes, so that several lines in a cell all show."""
 
     _cell = -1
 
@@ -189,7 +189,7 @@ class Confirmation(Table):
 
 
 class Message(str):
-    """A line to a person, which a cell shows without quotes."""
+    """A text for a person, which a cell shows without quotes."""
 
     __slots__ = ()
 
@@ -198,7 +198,7 @@ class Message(str):
 
 
 class Warned(Message):
-    """A `Message` of which a person should take note: red in a notebook."""
+    """A warning: a `Message` that is red in a notebook."""
 
     __slots__ = ()
 
@@ -207,7 +207,7 @@ class Warned(Message):
 
 
 def without_math(html: str) -> str:
-    """The HTML in an element in which a page's typesetter looks for no formulas: `$HOME … $PATH` is none."""
+    """The HTML in an element that a page's typesetter skips: `$HOME … $PATH` is no formula."""
     from .cards.style import NO_MATH
 
     return f'<div class="{NO_MATH}">{html}</div>'

@@ -1,4 +1,4 @@
-"""What waits for a person, as the card's JSON: a permission ask, or questions (``labextension/src/card/types.ts``)."""
+"""The pending request of a call as its card's JSON: a permission request or questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
 
 TEXT_CHARS = 200_000
-"""Most characters of a command or a diff that an ask shows."""
+"""Most characters of a command or a diff that a permission request shows."""
 
 
 QUESTIONS = {
@@ -24,7 +24,7 @@ QUESTIONS = {
     "sandbox": "Allow what the sandbox blocked?",
     "doom_loop": "Run the same call again?",
 }
-"""By permission: what a prompt asks where no tool of that id says it (`CardSpec.question`)."""
+"""By permission: the question of an approval where no tool of that id has one (`CardSpec.question`)."""
 
 
 class RequestView(NamedTuple):
@@ -82,12 +82,12 @@ class RequestView(NamedTuple):
 
 
 def approval_question(permission: str) -> str:
-    """What a person is asked about a permission; empty if nothing better is known than its name."""
+    """The question of a permission's approval; empty if only its name is known."""
     return card_of(permission).question or QUESTIONS.get(permission, "")
 
 
 def trusted_code(request: PermissionRequest) -> str:
-    """What a person is to trust, as text: the tools that it gives, then the command and the code in full."""
+    """The code to trust, as text: the tools that it gives, then the command and the code in full."""
     metadata = request.metadata
     ids, command, content = (metadata.get(name) for name in ("ids", "command", "content"))
     gives = f", gives {', '.join(map(str, ids))}" if isinstance(ids, (list, tuple)) and ids else ""
@@ -105,7 +105,7 @@ def rule_json(rule: Rule) -> dict[str, str]:
 
 
 def digest_of(request: PermissionRequest | QuestionRequest) -> str:
-    """A fingerprint of what a person sees, so that an answer can't be meant for something else."""
+    """A digest of what a person sees, so that a reply can't be meant for something else."""
     if not isinstance(request, PermissionRequest):
         shown: list[Any] = [question.to_wire() for question in request.questions]
     else:

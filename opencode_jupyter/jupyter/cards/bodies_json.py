@@ -1,4 +1,4 @@
-"""What a card shows of a call beside its output: answers, tasks, files' changes, tables, names of files.
+"""Blocks of a call's card beside its output: answers, tasks, diffs, tables, names of files.
 
 Each is a field of ``ui`` that ``labextension/src/card/types.ts`` describes.
 """
@@ -86,7 +86,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
 
 
 def _readable_output(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
-    """The text that a person reads in place of the output, which is for a model; None shows the output."""
+    """The text that a person reads in place of the model's output; None if it is the same."""
     if (text := card_of(tool).text) is not None:
         return text(state)
     return printed if isinstance(printed, str) and (tables or state.attachments or tool == INVALID) else None
@@ -102,7 +102,7 @@ def answered_json(answered: Answered) -> dict[str, Any]:
 
 
 def task_list(part: ToolPart, metadata: dict[str, Any]) -> list[dict[str, str]] | None:
-    """The tasks of todowrite or todoread: as stored, or before that as given."""
+    """The tasks of todowrite or todoread: as stored, or before that those of the arguments."""
     todos = metadata.get("todos")
     if todos is None and isinstance(part.state.input, dict):
         todos = part.state.input.get("todos")
@@ -173,7 +173,7 @@ def file_diffs(files: Any) -> list[dict[str, Any]]:
 
 
 def _moved_from(source: str, target: str, shown: str) -> str:
-    """Where a file was, from the same folder on as its new place is `shown`."""
+    """A moved file's earlier path, relative to the same folder as its new path `shown`."""
     root = target.removesuffix(shown)
     if root == target or not source.startswith(root):
         return source if os.path.dirname(source) != os.path.dirname(target) else os.path.basename(source)
@@ -221,7 +221,7 @@ def value_tables(tables_json: Any) -> list[dict[str, Any]]:
 
 
 def _total(state: Completed) -> int:
-    """How many there are in all, where the tool counted further than it kept."""
+    """The number of all matches, where the tool counted more than it returned."""
     counts = [state.metadata.get(name) for name in ("total", "matches", "count")]
     return max((n for n in counts if isinstance(n, int)), default=0)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
 NESTED_INTERVAL = 0.2
-"""Seconds between two updates of a card with calls inside; an ask or its answer is shown at once."""
+"""Seconds between two updates of a card with calls inside; a request or its reply is shown at once."""
 WHOLE_INTERVAL = 1.0
 """Seconds between two whole updates while only the output grows (a reloaded page starts from one)."""
 
@@ -51,7 +51,7 @@ class Card(LiveDisplay):
         self._sent = 0.0
         self._sent_whole = 0.0
         self._held = False
-        """Whether it was seen to wait for another call's change of its file."""
+        """Whether it waited for another call's change of its file at the last update."""
         self._later: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ on the engine's thread
@@ -62,7 +62,7 @@ class Card(LiveDisplay):
         return bool(self.call.part.outcome)
 
     def show_requests(self) -> None:
-        """Show what waits for a person now."""
+        """Show the pending requests now."""
         self._send_whole()
 
     def find(self, call_id: Any) -> Call | None:
@@ -78,7 +78,7 @@ class Card(LiveDisplay):
         return None
 
     def update(self, part: ToolPart) -> None:
-        """The part, or one inside it, has changed; each call tells at most 20 times a second."""
+        """Show a change of the part, or of one inside it; each call reports at most 20 a second."""
         if self._widget is None or self._settled:
             return
         now = time.monotonic()

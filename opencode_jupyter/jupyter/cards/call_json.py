@@ -44,28 +44,28 @@ TAIL_LINES = 200
 NESTED_CHARS = 2_000
 """Most characters of a call's output inside another card, while that one is live."""
 NESTED_LINES = 20
-"""The same of a call inside another: 25 of them go along in every update."""
+"""The same of a call inside another: an update has up to 25 of them."""
 VALUE_CHARS = 2_000
 """A longer value of the input is cut while the call runs; the settled card keeps what the model sees."""
 LEVELS, ENTRIES = 6, 200
 """The same of nested values, and of entries of one list or object."""
 DIFF_CHARS = 200_000
 EDITABLE_CHARS = 100_000
-"""Longer arguments, as JSON, can't be changed in an ask."""
+"""Longer arguments, as JSON, can't be changed before approval."""
 COUNT_LINES_UP_TO = 64 * 1024 * 1024
 """Bytes; the lines of a bigger spill file are not counted."""
 
 _NOTES = re.compile(r"\n*<bash_metadata>\n.*\n</bash_metadata>\s*\Z", re.DOTALL)
-"""What bash tells a model of how it ended; the card of a call that failed says it by its error."""
+"""bash's note for a model about how it ended; the card of a failed call has it as its error."""
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class Extras:
-    """What the card knows beyond the part."""
+    """What a card shows beyond the part."""
 
     request: RequestView | None = None
-    """The oldest ask or question that waits."""
+    """The oldest pending request."""
     children: list[dict[str, Any]] = field(default_factory=list)
     base: Path | None = None
     """The project's folder: paths below it are shown relative to it."""
@@ -202,7 +202,7 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _pending_fields(view: RequestView, arguments: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
-    """What waits. The arguments may be changed where they are not too long; those that the card cuts go along whole."""
+    """The fields of a pending request; where the card cuts arguments that can be changed, they are added whole."""
     fields: dict[str, Any] = view.to_json()
     if untouched:
         fields["untouched"] = True
@@ -245,9 +245,9 @@ def card_tree(
 
 
 def is_untouched(call: Call) -> bool:
-    """Whether the call has certainly done nothing yet: it waits for the approval without which its tool does not begin.
+    """Whether the call has certainly done nothing yet: it waits for an approval before its tool begins.
 
-    A tool of a person's own may ask in the middle of its work, so nothing is known of it.
+    A person's own tool may request approval in the middle of its work, so this is unknown for it.
     """
     tool = call.tool
     asks_first = isinstance(call.part.state, Pending) or (tool is not None and (tool.builtin or tool.external))
@@ -255,7 +255,7 @@ def is_untouched(call: Call) -> bool:
 
 
 def as_ended(part: ToolPart) -> ToolPart:
-    """The part, as interrupted if it goes on: the cell went on without it after a second interrupt."""
+    """The part, as interrupted if it is running: the cell continued without it after a second interrupt."""
     if part.outcome:
         return part
     state = part.state
@@ -265,7 +265,7 @@ def as_ended(part: ToolPart) -> ToolPart:
 
 
 def _partial_output(state: State, output: Any) -> str:
-    """What a call that did not complete has written."""
+    """The output of a call that did not complete."""
     if not isinstance(output, str) or not isinstance(state, (Running, Failed)):
         return ""
     return _NOTES.sub("", output) if isinstance(state, Failed) else output
@@ -285,7 +285,7 @@ def tail_update(metadata: Mapping[str, Any], most: int = TAIL_LINES) -> dict[str
 
 
 def _progress_fields(progress: Any, held: Any, state: Any) -> dict[str, Any]:
-    """A running call's progress; of one that failed the words for it, where no bar is drawn any more.
+    """A running call's progress; for a failed one a line of text in place of the bar.
 
     `held` is the file that another call changes first.
     """
@@ -304,7 +304,7 @@ def _progress_fields(progress: Any, held: Any, state: Any) -> dict[str, Any]:
 
 
 def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
-    """Where the whole of a cut output is, how large it is, and the first line that was cut."""
+    """The spill file of a cut output, its size, and the first line that was cut."""
     path = metadata.get("outputPath")
     if not metadata.get("truncated") or not isinstance(path, str):
         return None
@@ -322,7 +322,7 @@ def spill_of(metadata: dict[str, Any], output: str) -> dict[str, Any] | None:
 
 
 def running_spill(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None:
-    """Where the output of a call that goes on, or was stopped, is kept, if there is more than the card shows."""
+    """The spill file of a running or stopped call, if there is more output than the card shows."""
     path = metadata.get("outputPath")
     if not isinstance(state, (Running, Failed)) or not isinstance(path, str):
         return None
@@ -334,7 +334,7 @@ def running_spill(metadata: dict[str, Any], state: Any) -> dict[str, Any] | None
 
 
 def shown_lines(tool: str, output: str) -> list[int] | None:
-    """Which lines of an output a person wants: the first one's index and the one after the last; None for all."""
+    """The lines of an output that a person reads: first index and the one after the last; None for all."""
     lines = card_of(tool).lines
     return None if lines is None else lines(output)
 
@@ -365,7 +365,7 @@ def _cut_values(value: Any) -> Any:
 
 
 def linked_file(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, Any] | None:
-    """The file of a completed call, as ``ui.opens`` has it; None if the call is about none.
+    """The file of a completed call for ``ui.opens``; None if the call is about none.
 
     Args:
         part: the call.

@@ -1,4 +1,4 @@
-"""The settled card: what a finished call leaves in the notebook, for every reader with or without a kernel.
+"""The MIME bundle of a finished call, for every reader with or without a kernel.
 
 ``text/plain`` is what a terminal shows; the HTML is drawn by `call_html`.
 """
@@ -56,7 +56,7 @@ def settled_bundle(part: dict[str, Any], *, durations: bool = False) -> tuple[di
 
 
 def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
-    """What a live card's display holds beside the widget, and what is left of it if the kernel dies in the middle.
+    """The MIME types beside a live card's widget, which remain if the kernel dies meanwhile.
 
     The widget comes first wherever it can be shown; without its model this says that nobody knows how the call went.
     """
@@ -66,7 +66,7 @@ def lost_bundle(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def mark_lost(part: dict[str, Any]) -> None:
-    """Make a call that goes on one whose end nobody knows; in place."""
+    """Mark a running call as one whose end is unknown; in place."""
     if is_live(part):
         part["state"] |= {"status": "error", "error": LOST_WAITING if part["ui"].pop("untouched", False) else LOST}
         part["ui"]["outcome"] = "ended"
@@ -75,7 +75,7 @@ def mark_lost(part: dict[str, Any]) -> None:
 
 
 def live_text(part: dict[str, Any]) -> str:
-    """What a reader without widgets sees of a call that goes on: ``bash sleep 600: running``."""
+    """The text of a running call where there are no widgets: ``bash sleep 600: running``."""
     _, word, tone = state_words(part)
     head = clip(f"{visible_line(part['tool'])} {visible_line(part['ui'].get('label') or '')}".strip())
     if tone == "ask":
@@ -84,7 +84,7 @@ def live_text(part: dict[str, Any]) -> str:
 
 
 def _requests(part: dict[str, Any]) -> list[str]:
-    """What a call and those inside it wait for."""
+    """The pending requests of a call and of those inside it, as text."""
     ui, requests = part["ui"], []
     ask, question = ui.get("ask"), ui.get("question")
     if ask:
@@ -142,7 +142,7 @@ def clip(line: str, most: int = PLAIN_COLUMNS) -> str:
 
 
 def _bodies(part: dict[str, Any]) -> list[str]:
-    """What stands in the body, apart from the diff: the output (or what there was of it), then the error."""
+    """The texts of the body: diffs, the output (or the part of it that there is), the error."""
     state, ui = part["state"], part["ui"]
     output = output_of(part) or (ui.get("tail") if state.get("status") != "completed" else "") or ""
     error = state.get("error") or ""

@@ -1,4 +1,4 @@
-"""MIME bundles on display: shown, kept for pages that missed one, and values of cells that display theirs."""
+"""MIME bundles: displaying them, keeping them for pages that missed one, and values of cells that display theirs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class CellResult(CellValue, ToolResult):
 
 
 class SettledCards:
-    """What live cards became, by the id of their call.
+    """The MIME bundles that replaced live cards, by the id of their call.
 
     A reloaded page shows a live card, but not what takes its place; when it finds the live card gone, it requests that
     on the control channel.

@@ -1,4 +1,4 @@
-"""What stands beside a tool's name on its card: its title once there is one, else the argument that tells most."""
+"""The label beside a tool's name on its card: its title once there is one, else its most telling argument."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TELLING = (
     "description", "filePath", "file_path", "command", "pattern", "path", "url", "query", "name", "expression", "tool",
 )  # fmt: skip
-"""Arguments that say what a call is about, the most telling first."""
+"""Arguments that a call is recognised by, the most telling first."""
 
 PATH_ARGUMENTS = ("filePath", "file_path", "path")
 
@@ -43,7 +43,7 @@ def _importable() -> dict[str, Callable[[], Tool]]:
 
 
 def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = None) -> str:
-    """One line that says what the call is about.
+    """A call's label, one line.
 
     Args:
         part: the call.
@@ -114,7 +114,7 @@ def label_of_wire(wire: dict[str, Any], directory: Path | None = None, base: Pat
 
 
 def label_for(tool: str, arguments: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
-    """The label of a call of which no more is known than its arguments. See `label_of`."""
+    """The label of a call from its arguments alone. See `label_of`."""
     return label_of(ToolPart("", "", "", "", tool, Pending(arguments)), directory, base)
 
 

@@ -1,4 +1,4 @@
-"""A display that is live while work goes on and plain output when it is over.
+"""A display that is live while work is running and plain output when it has ended.
 
 A live widget is replaced through its ``display_id`` when the work ends, so it is never what a notebook saves. After its
 display only the engine's thread writes to the widget; showing and settling happen on the thread that waits.
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LIVE_AFTER = 0.15
-"""Seconds that work may take before it is shown live; what is quicker shows only its settled form."""
+"""Seconds after which running work is shown live; quicker work shows only its settled form."""
 LATE = 1.0
 """Seconds after which a page that draws a display may have lost updates (anywidget drops those of a slow model)."""
 
 
 class LiveDisplay(ABC):
-    """What a card of a call and that of a model's run have in common.
+    """The base of a call's card and a run's.
 
     Args:
-        key: what its work goes by: the id of the call or run.
+        key: the id of the call or run.
         waiter: the cell that waits; None for work in the background.
-        on_message: told of every message of the widget: ``(comm id, data, route)``.
-        quiet: show nothing unless the work asks.
+        on_message: receives every message of the widget: ``(comm id, data, route)``.
+        quiet: show nothing unless the work requests approval.
         kernel_id: for the front end's control channel.
         live: whether live widgets can be shown here at all.
         live_after: seconds after which it goes live.
-        durations: whether its text form says how long the work took.
+        durations: whether its text form has the duration.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class LiveDisplay(ABC):
         self.display_id = f"opencode-{uuid.uuid4().hex}"
         self.comm_id = ""
         self.requests: dict[str, list[RequestView]] = {}
-        """What waits for a person, oldest first, by the id of the call that asks."""
+        """Pending requests, oldest first, by the id of their call."""
         self.hello_after: float | None = None
-        """Seconds until a front end first said that it shows the display; None while none has."""
+        """Seconds until a front end first reported that it shows the display; None while none has."""
         self.can_live = live
         self.durations = durations
         self.may_be_unseen: Callable[[], bool] = lambda: False
-        """Whether the front end may be one without widgets, which passes over what replaces a display."""
+        """Whether the front end may be one without widgets, which ignores updates of a display."""
         self._live_after = live_after
         self._on_message = on_message
         self._kernel_id = kernel_id
@@ -87,7 +87,7 @@ class LiveDisplay(ABC):
         self._showing = threading.Lock()
         self._drawn_at = 0.0
 
-    # ------------------------------------------------------------------ what each kind gives
+    # ------------------------------------------------------------------ what calls and runs implement
 
     @property
     @abstractmethod
@@ -96,11 +96,11 @@ class LiveDisplay(ABC):
 
     @abstractmethod
     def find(self, call_id: Any) -> Any:
-        """What of the work a page means by `call_id`, to be stopped by its `abort`; None if there is no such thing."""
+        """The call or run that a page means by `call_id`, which has an `abort`; None if there is none."""
 
     @abstractmethod
     def show_requests(self) -> None:
-        """`requests` has changed. On the engine's thread."""
+        """Show `requests`, which have changed. On the engine's thread."""
 
     @abstractmethod
     def _make_widget(self) -> Any | None:
@@ -112,26 +112,26 @@ class LiveDisplay(ABC):
 
     @abstractmethod
     def _summary(self) -> str:
-        """How the work ended, where its card cannot be drawn."""
+        """The work's end in a line, where its card cannot be rendered."""
 
     @abstractmethod
     def _resend(self, late: bool) -> None:
-        """A page has drawn the widget, `late` if it may have missed updates; on any thread."""
+        """Send a page that has drawn the widget what it may have missed if it was `late`; on any thread."""
 
     def before_prompt(self) -> None:
-        """A terminal is about to ask: what was printed must end with a line break."""
+        """End the printed line before a terminal's prompt."""
         if self.printer is not None:
             self.printer.end()
 
     # ------------------------------------------------------------------ on the engine's thread
 
     def start(self) -> None:
-        """The work has begun: go live in a moment, unless it is over by then."""
+        """Start: go live in a moment, unless the work has ended by then."""
         if not self.quiet:
             asyncio.get_running_loop().call_later(self._live_after, self.go_live)
 
     def go_live(self) -> None:
-        """Show the live widget, if the work goes on and none is shown."""
+        """Show the live widget, if the work is running and none is shown."""
         if self._wanted or self._settled or not self.can_live or self.is_over:
             return
         self._wanted = True
@@ -139,7 +139,7 @@ class LiveDisplay(ABC):
             self.waiter.submit(self.show)
 
     def set_requests(self, requests: dict[str, list[RequestView]]) -> None:
-        """What waits for a person has changed; of each call the oldest is shown."""
+        """Replace the pending requests; of each call the oldest is shown."""
         self.requests = requests
         if requests:
             self.go_live()
@@ -172,16 +172,16 @@ class LiveDisplay(ABC):
             self._widget = widget
 
     def note_shown(self) -> None:
-        """A front end shows the display, or somebody uses it; on any thread."""
+        """Note that a front end shows the display; on any thread."""
         if self.hello_after is None:
             self.hello_after = time.monotonic() - self._shown_at
 
     def note_drawn(self) -> None:
-        """A front end has drawn it; on any thread. One that took its time is sent what it may have missed."""
+        """Note that a front end has drawn it; on any thread. A slow one is sent what it may have missed."""
         now = time.monotonic()
         self.note_shown()
         late = now - self._shown_at > LATE and now - self._drawn_at > LATE
-        self._drawn_at = now  # the same word comes by two ways
+        self._drawn_at = now  # the same message arrives by two routes
         self._resend(late)
 
     @property
@@ -190,7 +190,7 @@ class LiveDisplay(ABC):
         return self._widget is not None
 
     def settle(self) -> None:
-        """The work is over: plain output takes the widget's place. Only the first call does something."""
+        """Replace the widget by plain output: the work has ended. Only the first call does something."""
         with interrupts_held():
             self._settle()
 
@@ -213,7 +213,7 @@ class LiveDisplay(ABC):
                 layout.close()
 
     def bundle(self) -> Bundle:
-        """The settled form's MIME bundle. Never raises: what can't be drawn must not cost the work's result."""
+        """The settled form's MIME bundle. Never raises: a card that can't be rendered must not cost the result."""
         if self._bundle is None:
             try:
                 self._bundle = self._settled_bundle()

@@ -1,7 +1,7 @@
-"""The one card of a run: everything the model says and does, live while it works, plain output when it is over.
+"""The card of a run: the model's text and calls, live while it works, plain output when it has ended.
 
-What changes is sent by itself (an item, a piece of text), some ten times a second at most; the JSON is made by a timer,
-not where the run tells of a change. The whole is sent to a page that draws the card.
+Only changes are sent (an item, a piece of text), some ten times a second at most; a timer makes the JSON,
+not the run's report of a change. The whole is sent to a page that draws the card.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ VERSION = 1
 FLUSH_INTERVAL = 0.1
 """Seconds between two updates: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
 WHOLE_AFTER = 0.05
-"""Seconds after a page's hello, which comes by several ways, until the whole is sent to it once."""
+"""Seconds after a page's hello, which arrives by several routes, until the whole is sent to it once."""
 WHOLE_INTERVAL = 0.5
 """Seconds between two sendings of the whole."""
 
 
 def _waited(calls: Iterable[Call]) -> float:
-    """Seconds in which some call of a run waited for a person; what waited side by side counts once."""
+    """Seconds in which some call of a run waited for a person; simultaneous waits count once."""
     seconds, until = 0.0, 0.0
     for start, end in sorted(wait for call in calls for wait in call.waits):
         seconds += max(end - max(start, until), 0.0)
@@ -53,7 +53,7 @@ class RunCard(LiveDisplay):
     """The card of one run.
 
     Args:
-        run: what it shows.
+        run: the run.
         waiter: the cell that waits; None for a run in the background.
         mode: the permission mode that the session is in now; "" for the usual one.
         printer: shows the run in a terminal, as it goes.
@@ -87,7 +87,7 @@ class RunCard(LiveDisplay):
     # ------------------------------------------------------------------ on the engine's thread
 
     def start(self) -> None:
-        """The run has begun."""
+        """Start with the run."""
         self._loop = asyncio.get_running_loop()
         self._started = now_ms()
         super().start()
@@ -98,7 +98,7 @@ class RunCard(LiveDisplay):
         return self._ended is not None
 
     def end(self) -> None:
-        """The run has ended, with an answer or without."""
+        """Note that the run has ended, with an answer or without."""
         self._ended = now_ms()
         if self.printer is not None:
             self.printer.end()
@@ -106,10 +106,10 @@ class RunCard(LiveDisplay):
             if timer is not None:
                 timer.cancel()
 
-    def _on_change(self, run: Run, kind: str, thing: Any) -> None:
-        self.items.on_change(run, kind, thing)
+    def _on_change(self, run: Run, kind: str, change: Any) -> None:
+        self.items.on_change(run, kind, change)
         if self.printer is not None:
-            self.printer.on_change(run, kind, thing)
+            self.printer.on_change(run, kind, change)
 
     def _changed(self) -> None:
         if self._timer is None and self._widget is not None and self._loop is not None and not self.is_over:
@@ -117,12 +117,12 @@ class RunCard(LiveDisplay):
             self._timer = self._loop.call_later(max(wait, 0.01), self._flush)
 
     def show_requests(self) -> None:
-        """Show what waits for a person now, at once."""
+        """Show the pending requests at once."""
         if self._widget is not None:
             self._flush()
 
     def set_requests(self, requests: dict[str, list[RequestView]]) -> None:
-        """What waits for a person has changed."""
+        """Replace the pending requests."""
         self.items.note_requests(self.requests, requests)
         super().set_requests(requests)
 
@@ -149,7 +149,7 @@ class RunCard(LiveDisplay):
             wait = self._whole_at + WHOLE_INTERVAL - time.monotonic()
             self._whole_timer = self._loop.call_later(max(wait, WHOLE_AFTER), self._send_whole)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ its JSON
 
     def find(self, call_id: Any) -> Any:
         """The call of that id; the run itself if no id is given."""
@@ -183,7 +183,7 @@ class RunCard(LiveDisplay):
         return head
 
     def json(self, *, live: bool) -> dict[str, Any]:
-        """The run's JSON as it stands; if it is settled, what goes on behind it counts as interrupted. Any thread."""
+        """The run's present JSON; in a settled one, running calls count as interrupted. Any thread."""
         shown = {**self.head(), "items": self.items.whole(self.requests, live=live)}
         return shown if live else {**shown, **self._end_fields()}
 
@@ -223,7 +223,7 @@ class RunCard(LiveDisplay):
 
 
 def model_name(run: Run) -> str:
-    """The model's name, as far as it is known before the run has begun."""
+    """The model's name, as far as it is known before the run starts."""
     if hasattr(run, "model"):
         return run.model.info.full
     return run.options.model if isinstance(run.options.model, str) else ""

@@ -1,6 +1,6 @@
-"""What a run's card shows, in order: words, thoughts, calls, notes. The run tells of changes; nothing is drawn then.
+"""The items of a run's card in order: text, reasoning, calls, notes.
 
-Told of a change, this only notes it. JSON is made when somebody wants it: of what changed since the last time
+A change is only noted. JSON is made on request: of what has changed since the last time
 (`changes`), at most some ten times a second, or of all (`whole`). ``labextension/src/run/types.ts`` describes it.
 """
 
@@ -34,14 +34,14 @@ PARTS: Mapping[str, Kind] = {"text": "text", "reasoning": "reasoning"}
 
 
 class Item:
-    """One thing that the card shows.
+    """One item of the card.
 
     Attributes:
-        kind: what; ``gone`` for what a broken stream had begun and the run took back.
+        kind: its kind; ``gone`` for an item of a broken stream that the run withdrew.
         id: the part's id, or the call's.
         call: of a call: the call itself.
         parent: of a call inside another one: that one's call id.
-        done: its text grows no more.
+        done: its text is complete.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class Item:
         self.parent = parent
         self.done = False
         self.children: list[Call] = []
-        """The calls inside this one that are known."""
+        """The calls inside this one that have an item."""
         self.pieces: list[str] = []
         self.growth: list[str] = []
         """Text that was not sent yet."""
@@ -76,12 +76,12 @@ class Item:
         return self._whole if self._whole is not None else "".join(self.pieces)
 
     def grow(self, text: str) -> None:
-        """The text goes on."""
+        """Add to the text."""
         self.pieces.append(text)
         self.growth.append(text)
 
     def end(self, text: str) -> None:
-        """The text is this, and stays so."""
+        """Set the final text."""
         self._whole, self.done = text, True
 
 
@@ -90,8 +90,8 @@ class RunItems:
 
     Args:
         run: whose; its ``on_change`` is to be `on_change`.
-        wake: called when something has changed; cheap, and often.
-        over: told of each call of the run itself that has ended, once.
+        wake: called at every change; must be cheap.
+        over: called once for each call of the run itself that has ended.
     """
 
     def __init__(self, run: Run, wake: Callable[[], None], over: Callable[[Call], None] | None = None) -> None:
@@ -105,27 +105,27 @@ class RunItems:
         self._compacting: Item | None = None
         self._noted = 0
 
-    # ------------------------------------------------------------------ what the run tells, on the engine's thread
+    # ------------------------------------------------------------------ the run's reports, on the engine's thread
 
-    def on_change(self, run: Run, kind: str, thing: Any) -> None:
+    def on_change(self, run: Run, kind: str, change: Any) -> None:
         """Note a change; see `Run.on_change`."""
         if kind == "delta":
-            part, text = thing
+            part, text = change
             item = self._text(part)
             if item is not None:
                 item.grow(text)
                 self._mark_changed(item)
         elif kind == "call":
-            self._add_call(thing, "")
+            self._add_call(change, "")
         elif kind == "part":
-            self._part(thing)
+            self._part(change)
         elif kind == "message":
-            info = thing.info
-            self._roles[thing.id] = "summary" if info.get("summary") is True else str(info.get("role"))
+            info = change.info
+            self._roles[change.id] = "summary" if info.get("summary") is True else str(info.get("role"))
         elif kind == "dropped":
-            for item in [item for item in self.items if item.message in thing]:
+            for item in [item for item in self.items if item.message in change]:
                 self._drop(item.id)
-            for id in thing:
+            for id in change:
                 self._drop(id)
         else:
             self._status()
@@ -173,7 +173,7 @@ class RunItems:
         self._sync_children(item)
 
     def _sync_children(self, item: Item) -> None:
-        """Take in calls that a call has made since, and let go of those it has taken back."""
+        """Add items for new calls inside a call, and drop those that it has withdrawn."""
         call = item.call
         if call is None or (len(call.children) == len(item.children) and call.children[-1:] == item.children[-1:]):
             return
@@ -215,7 +215,7 @@ class RunItems:
         self._dirty[item.index] = item
 
     def note_requests(self, *requests: Requests) -> None:
-        """What waits for a person was the first and is the last; their cards change."""
+        """Note that the pending requests changed from the first to the last; their cards change."""
         for call_id in {call_id for by_call in requests for call_id in by_call}:
             item = self._by_id.get(call_id)
             if item is not None:
@@ -228,7 +228,7 @@ class RunItems:
     # ------------------------------------------------------------------ JSON
 
     def changes(self, requests: Requests) -> dict[str, Any]:
-        """What has changed since the last time: whole items, pieces of text, ends of live outputs."""
+        """The changes since the last time: whole items, pieces of text, ends of live outputs."""
         dirty, self._dirty = self._dirty, {}
         items: list[Any] = []
         deltas: list[Any] = []

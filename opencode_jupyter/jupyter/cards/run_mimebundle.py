@@ -1,4 +1,4 @@
-"""The settled card of a run: what it leaves in the notebook, for every reader with or without a kernel."""
+"""The MIME bundle of a finished run, for every reader with or without a kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN_LINES = 60
 """Most lines of the text form."""
 PLAIN_COLUMNS = 160
 FIRST_LINES = 12
-"""Lines of the beginning that are kept where there are too many; the end tells more."""
+"""Lines of the beginning that are kept where there are too many; the end matters more."""
 OUTPUT_BUDGET = 1_200_000
 """Characters of all calls' outputs together that are saved."""
 CALL_CHARS = (1_000, 16_000)
@@ -25,7 +25,7 @@ CALL_CHARS = (1_000, 16_000)
 TEXT_CHARS = 100_000
 """Most characters of one text that are saved."""
 PICTURES_BUDGET = 8_000_000
-"""Characters of all pictures together that are saved; later ones are named, not carried along."""
+"""Characters of all saved pictures together; later ones are only named."""
 
 
 def settled_bundle(run: dict[str, Any]) -> Bundle:
@@ -39,7 +39,7 @@ def settled_bundle(run: dict[str, Any]) -> Bundle:
 
 
 def lost_bundle(run: dict[str, Any]) -> dict[str, Any]:
-    """What a live card's display holds beside the widget, and what is left of it if the kernel dies in the middle."""
+    """The MIME types beside a live card's widget, which remain if the kernel dies meanwhile."""
     lost = {**run, "status": "stopped", "outcome": "ended", "end": {"tone": "off", "text": LOST}}
     lost["items"] = [_ended(item) for item in run["items"]]
     saved = saved_run(lost)  # whole: what takes its place is found by its ids
@@ -55,7 +55,7 @@ def _ended(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def saved_run(run: dict[str, Any]) -> dict[str, Any]:
-    """`run` as a notebook keeps it: bounded, and never asking."""
+    """`run` as a notebook keeps it: bounded, without pending requests."""
     calls = sum(item["kind"] == "call" for item in run["items"])
     most = max(CALL_CHARS[0], min(CALL_CHARS[1], OUTPUT_BUDGET // max(calls, 1)))
     room, items = PICTURES_BUDGET, []
@@ -85,7 +85,7 @@ def saved_run(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def live_text(run: dict[str, Any]) -> str:
-    """What a reader without widgets sees of a run that goes on."""
+    """The text of a running run where there are no widgets."""
     return f"agent {visible_line(run['agent'])} ({visible_line(run['model'])}): {run['status']}"
 
 
@@ -114,7 +114,7 @@ def plain_text(run: dict[str, Any]) -> str:
 
 
 def end_text(run: dict[str, Any]) -> str:
-    """What is left to say of a run whose words were printed as they came."""
+    """The end of a run whose text was printed as it arrived."""
     return "\n".join(clip(line, PLAIN_COLUMNS) for line in [_head(run), *_foot(run)])
 
 
@@ -156,7 +156,7 @@ def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
 
 
 def fold_words(item: dict[str, Any]) -> str:
-    """What stands for a thought, or a summary, that is folded away."""
+    """The line of a folded thought or summary."""
     lines = item["text"].strip().split("\n")
     first = visible_line(lines[0].strip("*# "))[:80]
     name = "Summary" if item["kind"] == "summary" else "Thought"

@@ -1,4 +1,4 @@
-"""A run in a terminal: the model's words as they come, a line for each call when it is over."""
+"""A run in a terminal: the model's text as it arrives, a line for each call that has ended."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Printer:
         self._midline = False
         self._part = ""
 
-    def on_change(self, run: Run, kind: str, thing: Any) -> None:
+    def on_change(self, run: Run, kind: str, change: Any) -> None:
         """See `Run.on_change`."""
         if kind == "delta":
-            part, text = thing
+            part, text = change
             if part["type"] == "text" and not part.get("synthetic"):
                 if part["id"] != self._part:
                     self._part = part["id"]
@@ -43,12 +43,12 @@ class Printer:
             self._line("· summarising the conversation")
 
     def on_call(self, call: Call) -> None:
-        """A call is over."""
+        """Print a call that has ended."""
         for line in call_lines(call_json(call, {}, live=True)):
             self._line(line)
 
     def end(self) -> None:
-        """The run is over: what comes next begins a line."""
+        """End the line: the run has ended, or a prompt follows."""
         if self._midline:
             self._line("")
 

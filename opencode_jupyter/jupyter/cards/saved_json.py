@@ -1,4 +1,4 @@
-"""What a notebook keeps of a card's JSON: bounded, never asking, and the same for the same result.
+"""A card's JSON as a notebook keeps it: bounded, without pending requests, the same for the same result.
 
 What differs each time the same cell runs (ids and times) goes into the output's metadata, so a notebook that is run
 again shows no changes. ``labextension/src/card/savedBundle.ts`` puts both halves together.
@@ -44,7 +44,7 @@ RUN_VALUES = ("id", "sessionID", "started", "ended", "waited")
 FIRST_RUN = ("exists",)
 """Metadata that the first run of a cell changes for the next: whether the file to write was there."""
 TIME_COLUMNS = ("mtime",)
-"""Columns of a result's table that change whenever the files are written anew."""
+"""Columns of a result's table that change whenever the files are written."""
 
 _PREFIXES = "|".join(prefix for prefix in PREFIXES.values() if prefix != "tool")  # a file that a person may look for
 _ID = re.compile(rf"\b({_PREFIXES})_[0-9a-f]{{12}}[0-9A-Za-z]{{14}}\b")
@@ -58,7 +58,7 @@ def is_picture(url: object) -> bool:
 
 
 def saved_part(part: dict[str, Any], most: int = OUTPUT_CHARS) -> dict[str, Any]:
-    """`part` as a notebook keeps it: JSON that any reader takes, never larger than it has to be, never asking.
+    """`part` as a notebook keeps it: bounded JSON that any reader takes, without pending requests.
 
     Args:
         part: a card's JSON.
@@ -99,7 +99,7 @@ def _texts(fields: dict[str, Any], caps: dict[str, int]) -> dict[str, Any]:
 def _attachment(attachment: dict[str, Any]) -> dict[str, Any]:
     url = str(attachment.get("url", ""))
     saved = plain_json({key: value for key, value in attachment.items() if key != "url"}, METADATA_CHARS)
-    # a file that is no picture is named, not carried along
+    # a file that is no picture is only named
     return {**saved, "url": _LONE.sub(escape, url) if is_picture(url) or len(url) <= METADATA_CHARS else ""}
 
 
@@ -175,7 +175,7 @@ def _split_part(part: Half) -> tuple[Half, Half]:
         volatile.setdefault("state", {})["metadata"] = first_run
     if state.get("attachments"):
         pairs = [_without(attachment, PART_IDS) for attachment in state["attachments"]]
-        state["attachments"] = [kept for kept, _ in pairs]
+        state["attachments"] = [stable_part for stable_part, _ in pairs]
     rest: Half = {}
     if "waited" in ui:
         rest["waited"] = ui.pop("waited")
@@ -185,7 +185,7 @@ def _split_part(part: Half) -> tuple[Half, Half]:
         rest["table"] = {name: table[name] for name in ("columns", "rows")}
     if ui.get("children"):
         pairs = [_split_part(child) for child in ui["children"]]
-        ui["children"], rest["children"] = [kept for kept, _ in pairs], [taken for _, taken in pairs]
+        ui["children"], rest["children"] = map(list, zip(*pairs, strict=True))
     if rest:
         volatile["ui"] = rest
     return {**stable, "state": state, "ui": ui}, volatile

@@ -12,7 +12,7 @@ from html import escape
 from ...text.visible import visible_line
 
 TONES = {"ok": "#2b9348", "run": "#2f7de1", "ask": "#a67200", "err": "#d6453a", "off": "#808890"}
-"""Colours of marks and lines that can be told on white and on black."""
+"""Colours of marks and lines that are legible on white and on black."""
 NO_MATH = "tex2jax_ignore mathjax_ignore"
 """Classes that MathJax 2, 3 and 4 leave alone: `$` in a command or an output begins no formula."""
 MATH = "tex2jax_process mathjax_process"
@@ -52,7 +52,7 @@ def block(inner: str, line: str = "solid") -> str:
 
 
 def padded(inner: str) -> str:
-    """The same with room around what it holds."""
+    """The same with padding."""
     return block(f'<div style="padding:6px 10px">{inner}</div>')
 
 
@@ -62,12 +62,12 @@ def pre(inner: str) -> str:
 
 
 def summary(text: str) -> str:
-    """The line of a ``<details>`` that is always seen; `text` is HTML."""
+    """The ``<summary>`` of a ``<details>``; `text` is HTML."""
     return f'<summary {DIM};font-size:11px;padding:2px 10px;cursor:pointer">{text}</summary>'
 
 
 def chip(text: str, colour: str = "") -> str:
-    """A word or two with a line around."""
+    """A short text with a border."""
     tint = f";color:{colour}" if colour else ""
     dim = "" if colour else ' class="oc-s-dim"'
     look = f"border:1px solid {LINE};border-radius:9px;padding:0 6px;font-size:11px;white-space:nowrap{tint}"

@@ -1,6 +1,6 @@
-"""The words of cards, of calls and of runs: states, durations, sizes, decisions.
+"""The texts of cards of calls and runs: states, durations, sizes, decisions.
 
-The twin of ``labextension/src/card/format.ts`` and ``run/wording.ts``: both say the same in the same words,
+The twin of ``labextension/src/card/format.ts`` and ``run/wording.ts``: both use the same texts,
 so that a card reads alike live, in JupyterLab's renderer, as HTML and in a terminal.
 """
 
@@ -25,17 +25,17 @@ TASK_MARKS = {
     "completed": ("☑", "done"),
     "cancelled": ("✗", "cancelled"),
 }
-"""Mark and words of a task's states, so that they are told by more than their colour."""
+"""Mark and text of a task's states, which colours alone would not show."""
 _PERSON = {"you", "user", "card", "control", "tap", "widget", "prompt", "person", ""}
-"""Ways in which the answer of the person at the notebook comes."""
+"""Origins of a reply that stand for the person at the notebook."""
 DENIED = "⊘"
 """The mark of a call that a person denied or dismissed."""
 
 
 CUT_SHORT = frozenset({CallOutcome.CANCELLED, CallOutcome.ENDED, CallOutcome.STOPPED, CallOutcome.INTERRUPTED})
-"""Outcomes of calls that did not come to their end."""
+"""Outcomes of calls that were cut short."""
 REFUSED = frozenset({CallOutcome.DENIED_BY_PERSON, CallOutcome.DISMISSED})
-"""Outcomes that a person wanted."""
+"""Outcomes that a person chose."""
 NOT_RUN = frozenset(
     {
         CallOutcome.DENIED_BY_RULE,
@@ -94,7 +94,7 @@ def outcome_word(outcome: str) -> str:
 
 
 def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
-    """A part's state: the mark, the word, and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
+    """A part's state: its mark, its text and its tone (``ok``, ``err``, ``ask``, ``run``, ``off``)."""
     status, ui = part["state"].get("status"), part["ui"]
     outcome = ui.get("outcome")
     if is_waiting(part):
@@ -116,7 +116,7 @@ def state_words(part: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def is_live(part: dict[str, Any]) -> bool:
-    """Whether the call goes on."""
+    """Whether the call has not ended."""
     return not part["ui"].get("outcome") and part["state"].get("status") in {"pending", "running"}
 
 
@@ -133,7 +133,7 @@ def _needs_approval(part: dict[str, Any]) -> bool:
 
 
 def has_readable_body(part: dict[str, Any]) -> bool:
-    """Whether what stands beside the output says all that it says, so that a person need not read it twice."""
+    """Whether the blocks beside the output say all that it says, so that it can be folded."""
     ui = part["ui"]
     shown = any(ui.get(name) for name in ("answered", "table", "cells")) or ui.get("tasks") is not None
     return shown or ui.get("printed") is not None
@@ -147,7 +147,7 @@ def numeric_columns(table: dict[str, Any]) -> list[bool]:
 
 
 def rows_words(table: dict[str, Any]) -> str:
-    """What a table shows of how much: ``DataFrame · the first 50 of 214 rows, 20 of 64 columns``."""
+    """Which part of a table is shown: ``DataFrame · the first 50 of 214 rows, 20 of 64 columns``."""
     shown, total = len(table.get("rows") or []), int(table.get("total") or 0)
     columns = table.get("columns") or []
     words = f"{total:,} row{'' if total == 1 else 's'}"
@@ -162,7 +162,7 @@ def rows_words(table: dict[str, Any]) -> str:
 
 
 def time_words(part: dict[str, Any]) -> str:
-    """How long a finished call took, the waiting for a person told apart; nothing while it goes on."""
+    """A finished call's duration, and apart from that the time it waited for a person; empty while it runs."""
     time, ui = part["state"].get("time") or {}, part["ui"]
     waited = ui.get("waited") or 0
     words = []
@@ -184,13 +184,13 @@ def decision_words(part: dict[str, Any]) -> list[str]:
 
 
 def denial_reason(part: dict[str, Any]) -> str:
-    """What a person wrote when they denied the call; empty if they wrote nothing."""
+    """The reason that a person gave with a denial; empty if there is none."""
     decisions = part["ui"].get("decisions") or []
     return next((str(d["message"]) for d in decisions if d.get("action") == "deny" and d.get("message")), "")
 
 
 def pattern_words(part: dict[str, Any]) -> list[str]:
-    """Where a decision was about several things (the commands of a line): each with the rule that decided it."""
+    """Each pattern of a decision about several (the commands of a line), with the rule that decided it."""
     lines = []
     for decision in part["ui"].get("decisions") or []:
         for pattern, rule in zip(decision.get("patterns") or [], decision.get("rules") or [], strict=False):
@@ -204,7 +204,7 @@ def _rule(rule: dict[str, Any]) -> str:
 
 
 def decision_sentence(decision: dict[str, Any]) -> str:
-    """A decision in words: ``allowed once by you``, ``rule edit *: allow from opencode.json``."""
+    """A decision as a sentence: ``allowed once by you``, ``rule edit *: allow from opencode.json``."""
     by = str(decision.get("by") or "")
     by = "you" if by in _PERSON else visible_line(by)
     if decision.get("revised"):
@@ -229,7 +229,7 @@ def decision_sentence(decision: dict[str, Any]) -> str:
 
 
 def output_of(part: dict[str, Any]) -> str:
-    """What of a call's output a person is shown: `ui.shown` and `ui.printed` leave out what only the model needs."""
+    """The part of a call's output that a person reads: without what only the model needs (`ui.shown`, `ui.printed`)."""
     output, shown = str(part["state"].get("output") or ""), part["ui"].get("shown")
     if part["ui"].get("printed") is not None:
         return str(part["ui"]["printed"])
@@ -270,7 +270,7 @@ def run_state_words(run: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def head_words(run: Mapping[str, Any]) -> list[str]:
-    """What stands beside the state: steps, tokens, cost, time."""
+    """The details beside the state: steps, tokens, cost, time."""
     step = int(run.get("step") or 0)
     words = [f"{step} step{'' if step == 1 else 's'}"] if step else []
     if run.get("tokens"):

@@ -1,4 +1,4 @@
-"""The broker: which permission requests and questions are pending, on which card, and the first reply to each."""
+"""The broker of pending permission requests and questions: their cards, and the first reply to each."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ RECOUNT = 0.05
 
 
 class ReplyChannel(Protocol):
-    """A way in which a reply can come. `open` and `close` are called on the engine's thread."""
+    """A channel by which a reply can arrive. `open` and `close` are called on the engine's thread."""
 
     name: str
 
     def open(self, ask: CardRequest) -> bool:
-        """Offer the request here; False if this way is closed, so that the next one is tried."""
+        """Offer the request on this channel; False if it is closed, so that the next one is tried."""
 
     def close(self, ask: CardRequest) -> None:
         """The request is decided."""
@@ -60,7 +60,7 @@ class CardRequest:
     loop: asyncio.AbstractEventLoop
     channel: ReplyChannel | None = None
     is_in_panel: bool = False
-    """Whether a page with our extension has queried it, for its panel."""
+    """Whether a page with our extension has queried it for its panel."""
 
     @property
     def id(self) -> str:
@@ -114,7 +114,7 @@ class Broker:
         self._cards[card.key] = card
 
     def detach(self, card: LiveDisplay) -> None:
-        """What the card shows is over."""
+        """Forget a card whose work has ended."""
         self._cards.pop(card.key, None)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The cards of a notebook: made with its settings, shown while their work goes on, settled when it ends."""
+"""The cards of a notebook: made with its settings, shown while their work is running, settled when it ends."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ log = logging.getLogger(__name__)
 
 
 class CardHost:
-    """Attaches cards to the broker, and knows whether somebody can see them.
+    """Attaches cards to the broker, and knows whether a person can see them.
 
     Args:
         link: the kernel's connection.
         engine: where calls run.
-        settings: what a person has set.
+        settings: the person's settings.
 
     Attributes:
         broker: shows requests for approval on the cards; set by the notebook.
-        settled: what live cards became, for pages that missed it.
+        settled: the MIME bundles that replaced live cards, for pages that missed them.
     """
 
     broker: Broker
@@ -51,7 +51,7 @@ class CardHost:
         self.settled = SettledCards()
 
     def options(self) -> dict[str, Any]:
-        """What every card of this notebook is made with."""
+        """The options of every card of this notebook."""
         return {
             "on_message": self.broker.on_message,
             "kernel_id": self._link.kernel_id,
@@ -68,7 +68,7 @@ class CardHost:
         return card
 
     def attach(self, card: LiveDisplay) -> None:
-        """What a card shows begins: its requests for approval come to it."""
+        """Start of a card's work: its requests for approval are shown on it."""
         link, accepts_input = self._link, self._link.accepts_input
         self._accepts_input[card.key] = accepts_input
         shows_cards = link.kernel is not None and self._settings.cards and self.is_card_attended(card)
@@ -80,17 +80,17 @@ class CardHost:
         self.broker.attach(card)
 
     def detach(self, card: LiveDisplay) -> None:
-        """What a card shows is over. On any thread."""
+        """Forget a card whose work has ended. On any thread."""
         self.broker.detach(card)
         self._accepts_input.pop(card.key, None)
 
     def end(self, card: LiveDisplay) -> None:
-        """What a card shows is over, and so is its cell's wait; on the thread that waits."""
+        """Settle a card whose work and whose cell's wait have ended; on the thread that waits."""
         self.detach(card)
         self.settle(card)
 
     def end_later(self, card: LiveDisplay) -> None:
-        """What a card without a waiting cell shows is over: settle it on the main thread. On any thread."""
+        """Settle a card without a waiting cell, whose work has ended, on the main thread. On any thread."""
         self.detach(card)
         if not self._link.call_later(lambda: self.settle(card)):
             self.settle(card)
@@ -146,7 +146,7 @@ class CardHost:
         self.show_in_background(card)
         return card
 
-    # ------------------------------------------------------------------ whether somebody is there
+    # ------------------------------------------------------------------ whether a person is present
 
     def is_attended(self, accepts_input: bool | None = None) -> bool:
         """Whether a person may be present.
@@ -174,7 +174,7 @@ class CardHost:
 
 
 def compose(first: Callable[[ToolPart], None] | None, second: Callable[[ToolPart], None]) -> Callable[[ToolPart], None]:
-    """Report a change to both: the caller may have a listener too."""
+    """Report a change to both: the caller may have its own listener."""
     if first is None:
         return second
     listener = first

@@ -98,14 +98,14 @@ class CellRunner:
             outcome = await waiter.wait_async(future)
         except BaseException as error:
             if isinstance(error, ToolAbortedError) and error.reason == "interrupted" and in_cell_task():
-                # it was over before the interrupt reached the cell
+                # it had ended before the interrupt reached the cell
                 raise self._error(job, KeyboardInterrupt()) from None
             raise self._error(job, error)  # noqa: B904 - the same error: what it was raised from stays
         self.cards.end(job.card)
         return job.value(outcome)
 
     def start_background(self, make: MakeJob[T]) -> Handle[T]:
-        """Run a job that goes on when the cell is over; its card lives on."""
+        """Run a job that continues when the cell has ended; its card stays live."""
         job = make(None)
         self.cards.show_in_background(job.card)
         future = self.engine.submit(job.run())
@@ -128,12 +128,12 @@ class CellRunner:
     # ------------------------------------------------------------------ waiting for other work
 
     def waiter(self, abort: Callable[[str], None], *, grace: float = GRACE) -> Waiter:
-        """What waits on this thread, receiving replies meanwhile; see `Waiter`."""
+        """A wait on this thread that receives replies meanwhile; see `Waiter`."""
         waiter = Waiter(abort, lambda: self.beat(waiter), grace=grace)
         return waiter
 
     def beat(self, waiter: Waiter | None = None) -> None:
-        """What a waiting cell does at every heartbeat."""
+        """The work of a waiting cell at every heartbeat."""
         self.link.beat()
         self._prompt.beat(waiter)
 
@@ -176,7 +176,7 @@ class Handle(Generic[T]):
         """Wait for the result. Replies get through meanwhile; an interrupt stops the waiting, not the work.
 
         Raises:
-            TimeoutError: it is not there after `timeout` seconds.
+            TimeoutError: there is none after `timeout` seconds.
             ToolError: the work's error.
         """
         ended = self._ended()
@@ -208,7 +208,7 @@ class Handle(Generic[T]):
         return self._outcome()
 
     def _ended(self) -> concurrent.futures.Future[None]:
-        """What the cell waits for: an interrupt must not cancel the work's own future."""
+        """A future for the cell to wait for: an interrupt must not cancel the work's own."""
         ended: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._was_awaited = not self._future.done()
         self._future.add_done_callback(lambda _: _set_ended(ended))

@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STUCK_AFTER = 0.3
-"""Seconds a cancelled tool may take to end before its loop is given up."""
+"""Seconds a cancelled tool may take to end before its loop is replaced."""
 
 
 async def awaited(fn: Callable[..., Any], *args: Any) -> Any:
-    """What a function gives, plain or async."""
+    """The result of a function, plain or async."""
     outcome = fn(*args)
     return await outcome if inspect.isawaitable(outcome) else outcome
 
@@ -40,7 +40,7 @@ class Engine:
 
     Attributes:
         loop: the loop that the workspace lives on.
-        on_main: how a function is run on the notebook's main thread: set by the notebook; gives a future.
+        on_main: runs a function on the notebook's main thread and returns a future; set by the notebook.
     """
 
     def __init__(self, on_main: Callable[[str, Callable[[], Any]], concurrent.futures.Future[Any]]) -> None:
@@ -59,7 +59,7 @@ class Engine:
         return self._main.submit(work)
 
     def run(self, fn: Callable[..., Any], *args: Any) -> Any:
-        """Run `fn` (plain or async) on the engine's loop and wait for what it gives."""
+        """Run `fn` (plain or async) on the engine's loop and wait for its result."""
         return wait_interruptibly(self.submit(awaited(fn, *args)))
 
     async def execute(self, tool: Tool, bound: Bound, arguments: Any, ctx: ToolContext) -> ToolResult:

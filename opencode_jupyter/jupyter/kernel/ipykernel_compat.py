@@ -26,7 +26,7 @@ CONTROL_TYPE = "opencode_jupyter"
 CONTROL_REPLY = "opencode_jupyter_reply"
 """Type of the reply to a request of that type; content: what the request's handler returned."""
 Requests = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
-"""By the request's ``kind``: what answers it. Called on the control channel's thread; must be quick."""
+"""Handlers of requests by their ``kind``. Called on the control channel's thread; must be quick."""
 
 
 def kernel_of(shell: Any) -> Any:
@@ -163,7 +163,7 @@ def install_control(kernel: Any, on_comm: OnComm, requests: Requests) -> Callabl
     def undo() -> None:
         for name, old in before.items():
             if handlers.get(name) is not handle:
-                continue  # somebody else's by now
+                continue  # replaced by other code
             if old is None:
                 del handlers[name]
             else:

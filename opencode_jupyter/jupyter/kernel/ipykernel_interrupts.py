@@ -70,9 +70,9 @@ class _Request:
 
     def begin_cell(self) -> None:
         """Take the place of the handler that ipykernel has put there for a cell that awaits."""
-        theirs = signal.getsignal(signal.SIGINT)
-        if callable(theirs) and getattr(theirs, "__qualname__", "").endswith(ASYNC_CELL_HANDLER):
-            self.cancel = theirs
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler) and getattr(handler, "__qualname__", "").endswith(ASYNC_CELL_HANDLER):
+            self.cancel = handler
             signal.signal(signal.SIGINT, self.handle)  # ipykernel puts back what was there before its own
 
     def handle(self, number: int, frame: FrameType | None) -> None:

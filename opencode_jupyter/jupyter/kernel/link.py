@@ -1,4 +1,4 @@
-"""What connects a notebook's tool system with its kernel: message routes, jobs for the main thread, who is present."""
+"""The connection of a notebook's tool system with its kernel: message routes, jobs for the main thread."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class KernelLink:
         shell: the IPython shell.
         kernel: its ipykernel; None in a terminal.
         kernel_id: its id as a Jupyter server knows it; empty if its connection file has another name.
-        routes: which ways a message can take while a cell runs.
-        pump: what reads messages while code blocks the main thread (6.x); None elsewhere.
+        routes: the routes that a message can take while a cell runs.
+        pump: reads messages while code blocks the main thread (6.x); None elsewhere.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -76,11 +76,11 @@ class KernelLink:
         return ipykernel_compat.call_later_on_main(self.kernel, fn)
 
     def wake_main(self) -> None:
-        """Let an interrupt in where a cell awaits something else than our calls: SIGINT does not wake an idle await."""
+        """Let an interrupt in where a cell awaits other things than our calls: SIGINT does not wake an idle await."""
         self.call_later(_do_nothing)
 
     def beat(self) -> None:
-        """What a waiting cell does at every heartbeat."""
+        """The work of a waiting cell at every heartbeat."""
         if self.pump is not None:
             self.pump()
         if self._main_jobs:
@@ -105,7 +105,7 @@ class KernelLink:
                     raise
 
         self._main_jobs.append(run)
-        # Whichever comes first: an idle kernel, or a cell that waits (for this call's handle, or another call).
+        # The first of them runs it: an idle kernel, or a cell that waits (for this call's handle, or another call).
         if not self.call_later(self._run_when_idle) and not blocking():
             self._main_jobs.remove(run)
             future.set_exception(RuntimeError("this tool needs the main thread, which is not available now"))

@@ -1,9 +1,9 @@
-"""Notebooks that are open in JupyterLab or Notebook 7, asked for and changed through the pages that show them.
+"""Notebooks that are open in JupyterLab or Notebook 7, read and changed through the pages that show them.
 
-A kernel can't call a page. So it publishes a nudge on IOPub, ``{"kind": "notebook", "id": ...}``; every page that hears
-it and has our extension takes the job by a request on the control channel, does it, and sends its answer the same
-way: both go while a cell keeps the kernel's main thread busy. A job that was given up is not there to be taken any
-more, so a page that hears of it late (a sleeping laptop) does nothing. Messages of a page, on the control channel:
+A kernel can't call a page. So it publishes a notification on IOPub, ``{"kind": "notebook", "id": ...}``; a page that
+has our extension takes the job by a request on the control channel, does it, and sends its answer the same
+way: both work while a cell keeps the kernel's main thread busy. A withdrawn job cannot be taken any
+more, so a page that is notified late (a sleeping laptop) does nothing. Messages of a page, on the control channel:
 
 - ``{"kind": "notebook", "step": "take", "id", "page"}``, answered by ``{"job": ...}`` or ``{}``;
 - ``{"kind": "notebook", "step": "done", "id", "page", "answer"}``.
@@ -40,7 +40,7 @@ ANSWER_WAIT = 20.0
 
 
 class _Job:
-    """What pages are asked to do."""
+    """A job for pages."""
 
     def __init__(self, content: dict[str, Any], via: str, loop: asyncio.AbstractEventLoop) -> None:
         self.content = content
@@ -59,7 +59,7 @@ class NotebookPages:
 
     Args:
         publish: sends content to all front ends; False if it can't.
-        attended: whether somebody may be there.
+        attended: whether a person may be present.
         running: the notebook that this kernel was started for, if known.
         started_in: the folder that the kernel was started in: that of its notebook.
     """
@@ -84,14 +84,14 @@ class NotebookPages:
         """Have open pages report themselves, without waiting for them."""
         self._publish({"kind": KIND, "id": ""})
 
-    # ------------------------------------------------------------------ what tools ask for, on the engine's loop
+    # ------------------------------------------------------------------ requests of tools, on the engine's loop
 
     async def find(self, path: Path, *, quick: bool = False) -> list[OpenDocument]:
-        """Where the notebook `path` is open.
+        """Find where the notebook `path` is open.
 
         Args:
             path: absolute; links are followed.
-            quick: do not wait for a first word of a page where none was ever heard.
+            quick: do not wait for a first reply of a page where none has ever come.
         """
         known = set(self._pages)
         if not known and not self._attended():
@@ -113,7 +113,7 @@ class NotebookPages:
         return self._matching(job.answers, path)
 
     async def read(self, document: OpenDocument, first: int = 0, count: int = 0) -> OpenContent:
-        """What an open document holds; outputs of `count` cells from `first` on, long ones cut.
+        """Read an open document; outputs of `count` cells from `first` on, long ones cut.
 
         Raises:
             ToolError: it was closed meanwhile, or its page does not answer.
@@ -124,7 +124,7 @@ class NotebookPages:
         return OpenContent(head if isinstance(head, dict) else {}, _cells(cells), bool(answer.get("dirty")))
 
     async def change(self, document: OpenDocument, change: dict[str, Any]) -> list[dict[str, Any]]:
-        """Change an open document; gives its cells as they are then.
+        """Change an open document; returns its cells after the change.
 
         Raises:
             ToolError: the document is not what the change was made for, was closed, or its page does not answer.
@@ -133,7 +133,7 @@ class NotebookPages:
         return _cells((await self._ask(document, request, changes=True)).get("cells"))
 
     def runs(self, path: Path) -> bool:
-        """Whether `path` is the notebook that runs here and no page could be asked for it."""
+        """Whether `path` is the notebook that runs here and no page is known."""
         running = self._running()
         return not self._pages and running is not None and os.path.realpath(running) == os.path.realpath(path)
 
@@ -182,7 +182,7 @@ class NotebookPages:
     # ------------------------------------------------------------------ messages, on the control channel's thread
 
     def on_message(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A page takes a job or has finished it. Any thread; returns the reply."""
+        """Handle a page's message that it takes a job or has finished it. Any thread; returns the reply."""
         page, id = str(data.get("page", "")), str(data.get("id", ""))
         if not page:
             return {}
@@ -231,7 +231,7 @@ class NotebookPages:
         return list(found.values())
 
     def _roots(self, documents: list[dict[str, Any]]) -> set[str]:
-        """Folders that may be the server's root: as pages report it, or as follows from the kernel's own notebook."""
+        """Folders that may be the server's root: as pages report it, or inferred from the kernel's own notebook."""
         roots = {os.path.expanduser(str(document["root"])) for document in documents if document.get("root")}
         running = (self._running() or "").replace(os.sep, "/")
         own = ["/" + str(document.get("path", "")) for document in documents if document.get("own")]
@@ -265,7 +265,7 @@ def _cells(cells: Any) -> list[dict[str, Any]]:
 
 
 def _error_text(answer: dict[str, Any]) -> str:
-    """What a page's error means, and what to do."""
+    """A page's error as a sentence, with what to do."""
     again = "Nothing was changed. Read the notebook again with notebook_read before changing it."
     errors = {
         "closed": "The notebook was closed in JupyterLab meanwhile. Nothing was changed. Try again.",

@@ -10,19 +10,19 @@ from ...core.question_request import Answers, Question, QuestionRequest
 from ...text.visible import visible
 
 TRIES = 3
-"""Answers that fit nothing, after which the questions count as dismissed: nothing may ask forever."""
+"""Unclear answers after which the questions count as dismissed: no prompt may repeat forever."""
 
 Outcome = Literal["again", "next", "done", "dismissed"]
 
 
 @dataclass(slots=True)
 class QuestionDialog:
-    """The state of one request that is put line by line.
+    """The state of one request that is answered line by line.
 
     Attributes:
         request: what is asked.
-        answers: those given so far.
-        note: why the last answer was not taken.
+        answers: the answers so far.
+        note: why the last answer was not accepted.
     """
 
     request: QuestionRequest
@@ -43,12 +43,12 @@ class QuestionDialog:
         lines = [self.note] if self.note else []
         lines += [f"{position}{header}{visible(question.question)}"]
         for number, option in enumerate(question.options, 1):
-            what = f": {visible(option.description)}" if option.description.strip() else ""
-            lines.append(f"  [{number}] {visible(option.label)}{what}")
+            description = f": {visible(option.description)}" if option.description.strip() else ""
+            lines.append(f"  [{number}] {visible(option.label)}{description}")
         return "\n".join([*lines, f"{_how(question)} (empty: dismiss) > "])
 
     def take(self, line: str) -> Outcome:
-        """Take what was typed; ``done`` when there is an answer to every question."""
+        """Accept a typed line; ``done`` when there is an answer to every question."""
         if not line.strip():
             return "dismissed"
         chosen = parse_choice(line, self.current)
@@ -69,15 +69,15 @@ def _how(question: Question) -> str:
 
 
 def parse_choice(line: str, question: Question) -> list[str] | str:
-    """The labels that a typed line chooses, or a free answer; a text that explains what is wrong with it.
+    """The labels that a typed line selects, or a free answer; a text that explains what is wrong with it.
 
-    Numbers are those of the options, from 1; an option's label does too. With several allowed they are parted by commas
-    or blanks. What is neither is taken as it stands where own words are.
+    Options are selected by number, from 1, or by label. Several are separated by commas
+    or blanks. Other text is a free answer where those are accepted.
     """
     typed = line.strip()
-    whole = _option(typed, question)
-    if whole is not None:
-        return [whole]
+    label = _option(typed, question)
+    if label is not None:
+        return [label]
     pieces = re.split(r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", typed) else r"[,;]", typed)
     pieces = [piece.strip() for piece in pieces if piece.strip()]
     options = [_option(piece, question) for piece in pieces]

@@ -1,6 +1,6 @@
-"""How a request is answered when no card can be clicked: the prompt, and the policy when nobody is present.
+"""Reply channels where no card can be clicked: the prompt, and the policy where nobody is present.
 
-(The routes of a card's clicks, widget message, tap, pump and control channel, all end in `Broker.on_message`; they are
+(A card's clicks, by widget message, tap, pump or control channel, end in `Broker.on_message`; these routes are
 installed in `ipykernel_compat`.)
 """
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from .question_prompt import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
-"""Environment variable: ``deny`` (default) or ``allow`` when nobody is there to ask."""
+"""Environment variable: ``deny`` (default) or ``allow`` where nobody is present."""
 TRIES = 3
-"""Answers that fit nothing, after which a request counts as denied."""
+"""Unclear answers after which a request counts as denied."""
 SHOWN_LINES = 40
 """Lines of a diff or command that a prompt shows."""
 
@@ -60,7 +60,7 @@ class PermissionDialog:
         """The reply that was typed; None if the request is to be shown again."""
         parsed = parse_answer(line)
         if parsed is None:
-            # VS Code sends an empty text for Escape: ask once more, then take it for a no. Nothing may ask forever.
+            # VS Code sends an empty text for Escape: the second one denies. No prompt may repeat forever.
             self._unclear.append(line.strip())
             if self._unclear[-2:] == ["", ""] or len(self._unclear) >= TRIES:
                 return "reject", None
@@ -68,7 +68,7 @@ class PermissionDialog:
 
 
 class PromptChannel:
-    """Asks on the front end's input box (a kernel) or with ``input()`` (a terminal), one request at a time.
+    """Shows requests in the front end's input box (a kernel) or with ``input()`` (a terminal), one request at a time.
 
     It works while the cell waits: the waiter calls `beat` on its thread.
     """
@@ -183,14 +183,14 @@ class PolicyChannel:
 
 
 def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
-    """``allow`` or ``deny``: the environment's word, else the configured one; anything else is ``deny``."""
+    """``allow`` or ``deny``: the environment's value, else the configured one; anything else is ``deny``."""
     word = env.get(POLICY_VARIABLE, "").strip().lower() or configured
     return "allow" if word == "allow" else "deny"
 
 
 def unattended_denial(request: PermissionRequest) -> str:
-    """Why an unattended ask was refused, and the rule that would allow it."""
-    # "*" would allow more than was asked for; bash's "git status *" is what a person would write.
+    """The reason of an unattended request's denial, and the rule that would allow it."""
+    # "*" would allow more than was requested; bash's "git status *" is what a person would write.
     if request.permission == TRUST:
         names = " ".join(quote(p) for p in request.patterns)
         return (
@@ -208,8 +208,8 @@ def unattended_denial(request: PermissionRequest) -> str:
 
 
 def unattended_question(request: QuestionRequest) -> str:
-    """Why a question got no answer where nobody is."""
-    asked = ", ".join(json.dumps(one.question, ensure_ascii=False) for one in request.questions)
+    """The reason why a question got no answer where nobody is present."""
+    asked = ", ".join(json.dumps(question.question, ensure_ascii=False) for question in request.questions)
     return (
         f"Nobody can answer here: {asked}. Run this where a person sees the card or a prompt, or answer from code: "
         "Workspace(..., answer=...), or workspace.questions.reply(...)."
@@ -217,7 +217,7 @@ def unattended_question(request: QuestionRequest) -> str:
 
 
 def prompt_text(request: PermissionRequest) -> str:
-    """What a prompt shows: what is asked, in full up to `SHOWN_LINES` lines, and how to answer."""
+    """A prompt's text: the request, in full up to `SHOWN_LINES` lines, and how to answer."""
     head = approval_question(request.permission) or f"Allow {request.permission}?"
     lines = [f"{head} {', '.join(visible(p) for p in request.everything)}"]
     for key in ("command", "diff"):

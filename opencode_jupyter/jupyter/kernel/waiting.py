@@ -1,4 +1,4 @@
-"""How a cell waits for the engine: awaiting or blocking, with a heartbeat, serving jobs meant for its thread.
+"""How a cell waits for the engine: awaiting or blocking, with a heartbeat, running jobs for its thread.
 
 The heartbeat is what lets an interrupt in: SIGINT does not wake an idle ``await`` (measured: 8 to 30 s late).
 """
@@ -33,7 +33,7 @@ class Waiter:
 
     Args:
         abort: called with ``interrupted`` when the person interrupts the kernel.
-        on_beat: called on the waiting thread at every beat: the prompt and the socket pump look there.
+        on_beat: called on the waiting thread at every beat, for the prompt and the socket pump.
         grace: seconds that an interrupted call may take to end its children before the cell goes on without it.
     """
 
@@ -53,7 +53,7 @@ class Waiter:
         self._lock = threading.Lock()
         self._over = False
         self.on_main = threading.current_thread() is threading.main_thread()
-        """Whether it is the main thread that waits, and not a subshell or a thread of the user's."""
+        """Whether the main thread waits, and not a subshell or a thread of the user's."""
 
     def submit(self, fn: Callable[[], Any]) -> concurrent.futures.Future[Any]:
         """Have `fn` run on the waiting thread. Any thread may call it.
@@ -90,7 +90,7 @@ class Waiter:
             except (KeyboardInterrupt, asyncio.CancelledError) as error:
                 self._abort("interrupted")
                 deadline = time.monotonic() + self._grace
-                # pressed again: don't wait for the children
+                # interrupted again: do not wait for the children
                 with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                     while not future.done() and time.monotonic() < deadline and not held.take():
                         self._serve_one(HEARTBEAT)
@@ -126,7 +126,7 @@ class Waiter:
                 try:
                     await self._beat(bell)
                 except (asyncio.CancelledError, KeyboardInterrupt):
-                    break  # pressed again
+                    break  # interrupted again
             self._drain()
             if isinstance(error, KeyboardInterrupt) or in_cell_task():
                 raise KeyboardInterrupt from None
@@ -155,7 +155,7 @@ class Waiter:
             self._run(*item)
 
     def serve_all(self) -> None:
-        """Run what was submitted. On the waiting thread."""
+        """Run the submitted jobs. On the waiting thread."""
         while True:
             try:
                 item = self._jobs.get_nowait()
@@ -165,7 +165,7 @@ class Waiter:
                 self._run(*item)
 
     def _drain(self) -> None:
-        """Run what is left; jobs that are submitted later fail."""
+        """Run the remaining jobs; those that are submitted later fail."""
         with self._lock:
             self._over = True
         self.serve_all()
@@ -205,18 +205,18 @@ class HeldInterrupts:
 
     def __init__(self, before: Callable[[int, FrameType | None], Any] | None) -> None:
         self.before = before
-        self._came: tuple[int, FrameType | None] | None = None
+        self._signal: tuple[int, FrameType | None] | None = None
         self._wake: Callable[[], None] = _do_nothing
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Note the signal, and wake the thread if it waits."""
-        self._came = (number, frame)
+        self._signal = (number, frame)
         self._wake()
 
     def take(self) -> bool:
-        """Whether an interrupt has come since the last look; from then on it is the caller's."""
-        came, self._came = self._came, None
-        return came is not None
+        """Whether an interrupt has come since the last call; from then on it is the caller's."""
+        noted, self._signal = self._signal, None
+        return noted is not None
 
     def raise_taken(self) -> None:
         """Raise the interrupt that has come, if any.
@@ -225,17 +225,17 @@ class HeldInterrupts:
             KeyboardInterrupt: in a cell.
             asyncio.CancelledError: in a task of the user's; the cell that awaits it is interrupted.
         """
-        came = self._came
-        if came is None:
+        noted = self._signal
+        if noted is None:
             return
         self.deliver()
         raise KeyboardInterrupt if runs_code() or not _loop_runs() else asyncio.CancelledError
 
     def deliver(self) -> None:
         """Pass a held signal to the original handler."""
-        came, self._came = self._came, None
-        if came is not None and self.before is not None:
-            self.before(*came)
+        noted, self._signal = self._signal, None
+        if noted is not None and self.before is not None:
+            self.before(*noted)
 
     @contextlib.contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:

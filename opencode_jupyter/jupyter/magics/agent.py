@@ -1,4 +1,4 @@
-"""``%%agent`` and ``%agent``: what their lines mean, and what ``%agent`` shows."""
+"""``%%agent`` and ``%agent``: reading their lines, and the table of ``%agent``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BELOW = "The request itself goes below this line."
 
 @dataclass(slots=True)
 class AgentRequest:
-    """What ``%%agent`` is asked to do; see `AGENT_OPTIONS`.
+    """The request of a ``%%agent`` cell; see `AGENT_OPTIONS`.
 
     Attributes:
         text: the request, the notebook's values filled in.
@@ -66,27 +66,27 @@ def parse(line: str, variables: Mapping[str, Any]) -> AgentRequest:
     """Read the line.
 
     Args:
-        line: what stands behind ``%%agent``.
+        line: the text after ``%%agent``.
         variables: the names that ``--json`` and ``--type`` may use.
 
     Raises:
         InvalidArgumentsError: an option is not known, or its value makes no sense; it points at the place.
     """
-    request, position, seen = AgentRequest(), 0, set()
+    request, position, used = AgentRequest(), 0, set()
     while (word := next_word(line, position)) is not None:
         if not word.raw.startswith("-"):
             raise line_error(f"%%agent takes options only. {BELOW}", line, word.start)
         option, value, start, position = read_option(AGENT_OPTIONS, line, word.start, BELOW)
-        if option.name in seen:
+        if option.name in used:
             raise line_error(f"{option.name} is given twice.", line, word.start)
-        seen.add(option.name)
+        used.add(option.name)
         try:
             setattr(request, option.field, _value(option.name, value, variables))
         except InvalidArgumentsError as error:
             raise line_error(str(error), line, start) from None
     if request.new and request.session:
         raise line_error("--new and --session cannot be combined.", line, 0)
-    if {"--json", "--type"} <= seen:
+    if {"--json", "--type"} <= used:
         raise line_error("--json and --type cannot be combined: both set the form of the answer.", line, 0)
     return request
 
@@ -170,12 +170,12 @@ def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bo
 
 
 def primary_agents(notebook: Notebook) -> list[str]:
-    """The agents that a person can talk to."""
+    """The agents that can answer a person's request."""
     return [key for key, agent in notebook.workspace.agents.items() if agent.mode != "subagent" and not agent.hidden]
 
 
 def show_state(notebook: Notebook) -> Table:
-    """Who answers the next request, where, and what the session has taken so far."""
+    """The agent, model and session of the next request, and the session's tokens and cost."""
     session, workspace = notebook.agent_session, notebook.workspace
     agent = notebook.agent.name or (session.agent if session is not None else "") or workspace.agent().name
     rows = [

@@ -1,4 +1,4 @@
-"""Which model a request goes to, which models and keys there are, and the error where none is named."""
+"""The model of a request, the known models and keys, and the error where no model is named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELL_KNOWN = ("openai", "anthropic", "google", "openrouter")
 def choose_model(
     workspace: Workspace, state: AgentState, request: AgentRequest, session: Session | None, agent: str | None
 ) -> str | None:
-    """The model that is named: by the cell, by ``%agent -m``; in a new session the one that was used last.
+    """Choose the model: that of the cell or of ``%agent -m``; in a new session the one that was used last.
 
     Returns:
         Its name; None where the agent, the session or the configuration names one.
@@ -35,8 +35,8 @@ def choose_model(
     chosen = request.model or state.model
     if chosen:
         return chosen
-    who = workspace.agent(agent or (session.agent if session is not None else None) or None)
-    if who.model or (session is not None and session.model) or workspace.config.get("model"):
+    info = workspace.agent(agent or (session.agent if session is not None else None) or None)
+    if info.model or (session is not None and session.model) or workspace.config.get("model"):
         return None
     if state.last_model:
         return state.last_model
@@ -44,7 +44,7 @@ def choose_model(
 
 
 def no_model_text(workspace: Workspace) -> str:
-    """What to do where no model is named, with what there is to choose from."""
+    """The error text where no model is named, with the models to choose from."""
     from ...agent.models import known
     from ...agent.models.providers import BUILT_IN
 
@@ -86,7 +86,7 @@ def missing_keys() -> list[str]:
 
 
 def known_models(notebook: Notebook) -> list[ModelInfo]:
-    """The models that are known without asking anybody."""
+    """The models that are known without a request to a provider."""
     from ...agent.models import known
 
     models: list[ModelInfo] = notebook.on_engine(lambda: list(known(notebook.workspace)))
@@ -94,7 +94,7 @@ def known_models(notebook: Notebook) -> list[ModelInfo]:
 
 
 def models(notebook: Notebook) -> Table:
-    """Known models, with what is known of each."""
+    """A table of the known models."""
     rows = [
         {
             "model": info.full,
@@ -115,7 +115,7 @@ def models(notebook: Notebook) -> Table:
 
 
 def key_of(info: ModelInfo, workspace: Workspace) -> str:
-    """Where the key for a model is, in a word or two; empty if it was not found (the keyring is not asked)."""
+    """The origin of a model's key, short; empty if it was not found (the keyring is not read)."""
     from ...agent.models.providers import BUILT_IN
 
     variable = provider_keys().get(info.provider)

@@ -54,7 +54,7 @@ class RunJob:
         self._run.abort(reason)
 
     async def run(self) -> Answer:
-        """Run it, and remember who answered."""
+        """Run it, and note its agent, model and session."""
         notebook, run = self._notebook, self._run
         self.card.start()
         try:
@@ -103,7 +103,7 @@ async def _start(notebook: Notebook, request: AgentRequest) -> tuple[Run]:
 
 
 async def _session(notebook: Notebook, request: AgentRequest) -> AgentSession | None:
-    """The session to go on in; None for a new one."""
+    """The session to continue; None for a new one."""
     if request.session is not None:
         from .sessions import find_session
 

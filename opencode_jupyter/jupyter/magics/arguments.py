@@ -1,4 +1,4 @@
-"""The line and the body of ``%tool`` and ``%%tool``, made into a call: names, types and places by the tool's schema."""
+"""Reads the line and the body of ``%tool`` and ``%%tool`` into a call, by the tool's schema."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUOTE = "Quote a value that starts with -, or put it after --."
 _NO_TEXT = frozenset({"integer", "number", "boolean", "null"})
 """JSON types of which none can hold braces."""
 _META = re.compile(r"[;|&<>()$`]")
-"""In a word in front of a command these mean that the command has begun."""
+"""In a word before a command these show that the command has begun."""
 
 
 @dataclass
@@ -55,11 +55,11 @@ class CallRequest:
         timeout: seconds; None for no limit.
         quiet: show no card.
         output: the variable to bind the result to.
-        dry_run: only say what would be asked.
+        dry_run: only show which approvals it needs.
         background: return a handle at once.
         line: as it was typed.
         help: describe the tool instead.
-        hint: what the person may have meant instead.
+        hint: another line that the person may have meant.
         make: makes the call in place of `Workspace.start`.
     """
 
@@ -130,12 +130,12 @@ def _is_name(word: Word) -> bool:
 
 
 class _OptionWords:
-    """The options among the words of a line, and how far it is read.
+    """The options among the words of a line, and the position up to which it is read.
 
     Attributes:
         line: the line.
         request: what the options set.
-        at: where the next word is looked for.
+        at: where the next word begins.
         sources: the variables of ``--from``.
         spec: the tool's parameters, once its name was read.
     """
@@ -167,7 +167,7 @@ class _OptionWords:
                 setattr(self.request, option.field, value)
 
     def _refuse_parameter(self, text: str, start: int) -> None:
-        """Explain how a parameter is written that somebody wrote like an option."""
+        """Explain how to write a parameter that was written like an option."""
         name, _, value = text.partition("=")
         field = self.spec.find(name.lstrip("-")) if self.spec is not None and name not in TOOL_OPTIONS.by_name else None
         if field is not None:
@@ -187,9 +187,9 @@ class _Arguments:
         self.cell = cell
         self.user_ns = user_ns
         self.origins: dict[str, str] = {}
-        """How each field was given, for the error when it is given twice."""
+        """Where each field was set, for the error when it is set twice."""
         self.texts: set[str] = set()
-        """Fields whose value was typed as plain text, so that the schema may make a number of it."""
+        """Fields whose value was typed as plain text, which the schema may convert to a number."""
 
     def read(self) -> None:
         """Set the request's arguments, checked."""

@@ -1,4 +1,4 @@
-"""One line of a magic with subcommands: its command, its options, its other words; and how its work is waited for."""
+"""One line of a magic with subcommands: its command, its options, its other words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CommandLine:
         notebook: where it was typed.
         commands: those of the magic.
         line: the line.
-        end: where the words end that are read as the magics read them; the end of the line if left out.
+        end: where the words of a magic end; the end of the line if left out.
 
     Attributes:
         command: the subcommand; ``list`` if the line names none.
@@ -52,12 +52,12 @@ class CommandLine:
         return self.notebook.workspace
 
     def run(self, handlers: Mapping[str, Callable[[Self], Any]]) -> Any:
-        """What the handler of the command returns, in the folder where the next call runs."""
+        """Run the handler of the command, in the folder where the next call runs."""
         self.notebook.follow_folder()
         return handlers[self.command](self)
 
     def flag(self, name: str) -> bool:
-        """Return whether an option without a value is given."""
+        """Whether an option without a value is set."""
         matches = [word for word in self.rest if word.text == name and not word.quoted]
         self.rest = [word for word in self.rest if word not in matches]
         return bool(matches)
@@ -104,7 +104,7 @@ class CommandLine:
         return default if text is None else whole_number("-n", text)
 
     def last_count(self, default: int) -> int:
-        """The number that is all that is left of the line, with or without ``-n``.
+        """The number that is the rest of the line, with or without ``-n``.
 
         Raises:
             InvalidArgumentsError: it is no whole number above 0, or more is left.
@@ -115,10 +115,10 @@ class CommandLine:
         return default
 
     def end(self) -> None:
-        """Refuse what is left of the line.
+        """Refuse further words.
 
         Raises:
-            InvalidArgumentsError: there is something.
+            InvalidArgumentsError: there are some.
         """
         if self.rest:
             left = " ".join(map(as_typed, self.rest))
@@ -133,5 +133,5 @@ class CommandLine:
 
 
 def as_typed(word: Word) -> str:
-    """A word as it was meant; ``key=value`` whole."""
+    """A word's value; ``key=value`` whole."""
     return word.text if word.key is None else f"{word.key}={word.text}"

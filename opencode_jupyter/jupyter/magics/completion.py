@@ -1,6 +1,6 @@
-"""Completion in the lines of the magics.
+"""Completion in lines of magics.
 
-IPython's matcher and the page's requests (`editor_requests`) use it. It sees the line up to the cursor and answers
+IPython's matcher and the page's requests (`editor_requests`) use it. It reads the line up to the cursor and answers
 alone, so that Python names do not mix into tool arguments.
 """
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_PATHS = 500
-"""Entries of a folder that are offered."""
+"""Entries of a folder that are suggested."""
 MAX_SESSIONS = 50
-"""Sessions that are offered: the ones changed last."""
+"""Sessions that are suggested: the ones changed last."""
 _MAGICS = {commands.magic[1:]: commands for commands in (TOOLS, PERMISSIONS, MCP, SESSIONS)}
 _LINE = re.compile(
     r"\s*(?:[A-Za-z_][\w.,\s\[\]'\"*]*=\s*)?%(tools|permissions|mcp|sessions|agent|tool_awaited|tool)(?=\s)"
@@ -46,13 +46,13 @@ _SCRIPTED = "scripted:"
 Choice = tuple[str, str]
 """A completion and its type, as a front end shows it."""
 Choices = tuple[list[Choice], str]
-"""What is offered, and the part of the line that it replaces."""
+"""The suggestions, and the part of the line that they replace."""
 
 
 def complete(
     notebook: Notebook, user_ns: Mapping[str, Any], full_text: str, cursor_line: int, until: str, *, follow: bool = True
 ) -> dict[str, Any]:
-    """IPython's matcher result for a place in a cell.
+    """IPython's matcher result for a position in a cell.
 
     Args:
         notebook: whose tools and folder.
@@ -60,7 +60,7 @@ def complete(
         full_text: the cell.
         cursor_line: 0-based line of the cursor.
         until: that line up to the cursor.
-        follow: take the workspace to the kernel's folder first; False while a cell may run, whose call that would move.
+        follow: move the workspace to the kernel's folder first; False while a cell may run, whose call that would move.
     """
     match = _LINE.match(until)
     if match is None and cursor_line == 0 and full_text.startswith("%%"):
@@ -84,7 +84,7 @@ def complete(
 
 
 def _matcher_result(choices: list[Choice], fragment: str, until: str) -> dict[str, Any]:
-    if not choices:  # else IPython offers Python names: offer what is typed
+    if not choices:  # else IPython suggests Python names: suggest the typed text
         fragment = fragment or until[-1:]
         choices = [(fragment, "text")] if fragment else []
     completions = [SimpleCompletion(text=text, type=kind) for text, kind in choices]
@@ -92,7 +92,7 @@ def _matcher_result(choices: list[Choice], fragment: str, until: str) -> dict[st
 
 
 class _Completer:
-    """Choices for one place: the words before the cursor's, and the word under it."""
+    """Suggestions for one position: by the words before the cursor's, and the word under it."""
 
     def __init__(self, notebook: Notebook, user_ns: Mapping[str, Any], before: list[str], word: str) -> None:
         self.notebook = notebook
@@ -105,7 +105,7 @@ class _Completer:
     # ------------------------------------------------------------------ options
 
     def _option_value(self, options: Options) -> Choices | None:
-        """What the option before the cursor takes; None where there is none that takes a value."""
+        """Values of the option before the cursor; None where there is none that takes a value."""
         if not options.takes_value(self.last):
             return None
         option = options.by_name[self.last]
@@ -268,7 +268,7 @@ class _Completer:
         return choices or ([] if self.word else self._options(TOOL_OPTIONS, words)), self.word
 
     def _code(self, names: list[Choice]) -> Choices:
-        """A place in a line of Python: variables, and in front of it the other parameters."""
+        """A position in Python code: variables, and the other parameters."""
         match = _NAME.search(self.word)
         if match is None:
             return [], ""
@@ -286,7 +286,7 @@ class _Completer:
         return self.paths(value) if field.is_path and operator == "=" else []
 
     def _known_values(self, spec: Spec, field: Field) -> list[str]:
-        """The values that the tool itself names for a parameter, as they are now."""
+        """The values that the tool itself suggests for a parameter now."""
         if spec.tool.completions is None:
             return []
         try:
@@ -304,7 +304,7 @@ class _Completer:
         return _variables(self.user_ns, self.word, is_usable)
 
     def _sessions(self) -> list[Choice]:
-        """Titles, and ids where some of one is typed or a title is there twice."""
+        """Titles, and ids where one is typed or a title occurs twice."""
         store = self.workspace.store
         if store is None:
             return []

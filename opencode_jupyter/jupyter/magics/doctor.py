@@ -1,4 +1,4 @@
-"""``%tools doctor``: what works here, by which ways an answer can come, and what to do about what does not."""
+"""``%tools doctor``: what works here, by which routes a reply can arrive, and what to do about the rest."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _search(notebook: Notebook) -> Check:
 
 
 def _sandbox(notebook: Notebook) -> Check:
-    """What the operating system can hold commands with, and what would be better."""
+    """The sandboxes of the operating system, and a better one."""
     from ...runtime.sandbox.confine import describe
     from ...runtime.sandbox.service import Sandbox
 
@@ -159,7 +159,7 @@ def _config(notebook: Notebook) -> Check:
 
 
 def _tools(notebook: Notebook) -> Check:
-    """Tools of files and other places: what is not there, and what is odd."""
+    """Tools of files and other sources: unavailable ones, and problems."""
     registry = notebook.workspace.registry
     yield "tools of your own", ", ".join(registry.custom_names()) or "none", ""
     files = [source for source in registry.sources if isinstance(source, FileTools)]

@@ -1,4 +1,4 @@
-"""Completion and help for lines that are being typed, on the control channel, which a busy kernel reads too.
+"""Completion and help for lines in the editor, on the control channel, which a busy kernel reads too.
 
 IPython's completer is queried on the shell channel, which waits until the running cell has ended. A page with our
 extension sends its requests here instead. The control channel's thread also handles approvals and interrupts, so
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LIMIT = 0.15
-"""Seconds that a question may hold the control channel up."""
+"""Seconds that a request may block the control channel."""
 AT_ONCE = 2
-"""Questions that are worked on side by side: one that blocks (a tool's own completions, a slow disk) leaves another."""
+"""Simultaneous requests: one that blocks (a tool's own completions, a slow disk) leaves another."""
 EXPLAINED = 50
-"""Suggestions that come with what they mean."""
+"""Suggestions that come with an explanation."""
 LONGEST = 20_000
-"""Characters of a line beyond which nothing is offered."""
+"""Characters of a line beyond which nothing is suggested."""
 
 
 class Editing:
@@ -43,15 +43,15 @@ class Editing:
 
     @property
     def requests(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-        """The kinds of request, and what answers them."""
+        """The handlers of requests by their kind."""
         return {"complete": self.complete, "help": self.help}
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The completions at a place in a cell."""
+        """The completions at a position in a cell."""
         return self._answer(request, self._complete)
 
     def help(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What the word at a place in a cell means."""
+        """An explanation of the word at a position in a cell."""
         return self._answer(request, self._help)
 
     def _complete(self, code: str, position: int) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Editing:
         return explain(self._notebook.workspace.registry, code, position)
 
     def _answer(self, request: dict[str, Any], work: Callable[[str, int], dict[str, Any]]) -> dict[str, Any]:
-        """What `work` returns, or that it is late; what it raises is logged, and nothing is offered."""
+        """The reply of `work`, or that it is late; an exception is logged, and nothing is suggested."""
         code, position = request.get("code"), request.get("cursor_pos")
         code = code if isinstance(code, str) else ""
         position = position if isinstance(position, int) and 0 <= position <= len(code) else len(code)
@@ -105,6 +105,6 @@ class Editing:
 
 
 def line_at(code: str, position: int) -> tuple[str, int]:
-    """The line that a place is on, up to it, and the line's number from 0."""
+    """The line up to a position, and the line's number from 0."""
     before = code[:position]
     return before.rpartition("\n")[2], before.count("\n")

@@ -1,4 +1,4 @@
-"""What a tool takes, from its schema, and the list of tools: for ``%tool NAME?`` and ``%tool`` alone."""
+"""A tool's help from its schema, and the list of tools: for ``%tool NAME?`` and ``%tool`` alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...workspace import Workspace
 
 EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
-"""What a rule does with a call."""
+"""The effect of a rule on a call."""
 UNAVAILABLE = "unavailable"
 OWN, MCP = "your own", "MCP servers"
 HINT = "%tool NAME ... calls a tool, %tool NAME? shows its arguments. See also %tools and %permissions."
@@ -42,14 +42,14 @@ class ToolHelp:
         pieces: list[str] = []
         for field in (f for f in self.spec.positional if f.required):
             word = _example(field)
-            # Behind a value that has to be named, places would be counted wrongly: the others are named too.
+            # After a named value positions would be counted wrongly: the others are named too.
             named = any("=" in piece for piece in pieces) and not word.startswith(field.name)
             pieces.append(f"{field.name}={word}" if named else word)
         return " ".join(["%tool", self.spec.tool.id, *pieces])
 
     @property
     def body(self) -> str:
-        """What the body of a ``%%tool`` cell fills."""
+        """The parameter that the body of a ``%%tool`` cell fills."""
         if self.spec.body is None:
             return "%%tool: the body fills the one required text field that the first line leaves open"
         return f"%%tool: the body fills {self.spec.body_name}"
@@ -91,7 +91,7 @@ class ToolHelp:
 
 
 def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
-    """Every tool but internal ones, by group, with what the rules do with a person's call and with a model's.
+    """Every tool but internal ones, by group, with the rules' action for a person's call and for a model's.
 
     Args:
         workspace: whose tools.
@@ -168,7 +168,7 @@ def permission_of(tool: str) -> str:
 
 
 def source_of(tool: Tool) -> str:
-    """Where a tool comes from, in words."""
+    """A tool's source as a text."""
     if tool.builtin:
         return "built in"
     return "this notebook" if tool.source == "__main__" else tool.source or "custom"

@@ -1,4 +1,4 @@
-"""What becomes of the lines of magics before they run: an ``await`` in front, a ``?`` at the end left to ``%tool``.
+"""Input transformers of magics: an ``await`` before them, a ``?`` at their end left to ``%tool``.
 
 IPython has already turned ``%tool x`` into ``get_ipython().run_line_magic('tool', 'x')`` when this runs. Where an
 ``await`` may stand (module level, or inside an ``async def``) the call becomes
@@ -25,7 +25,7 @@ NESTED = frozenset({"run_line_magic", "run_cell_magic", "run_cell", "_run_cell",
 
 
 def await_magics(lines: list[str]) -> list[str]:
-    """Rewrite the lines of a transformed cell; lines it has nothing to do with come back as they are."""
+    """Rewrite the lines of a transformed cell; lines without magics of ours are returned unchanged."""
     source = "".join(lines)
     if not any(f"('{magic}'" in source for magic in AWAITED) or _nested():
         return lines
@@ -52,7 +52,7 @@ def _nested() -> bool:
 
 
 class _Finder(ast.NodeVisitor):
-    """Finds calls of our magics at places where ``await`` is allowed."""
+    """Finds calls of our magics where ``await`` is allowed."""
 
     def __init__(self) -> None:
         self.found: list[tuple[ast.Call, str]] = []

@@ -1,7 +1,7 @@
 """The body of ``%%agent``: ``{expr}`` puts a value of the notebook into the request, in a form that a model can read.
 
 ``{{`` and ``}}`` are braces. Braces that hold no Python expression (JSON, CSS, a set of numbers) stay as they are, so
-does what is in a fenced block (three backticks), and so does ``${NAME}``.
+does text in a fenced block (three backticks), and so does ``${NAME}``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ..tools.short_values import is_secret
 from ..tools.type_inspection import type_name
 
 TEXT_CHARS = 20_000
-"""Most characters of a text that goes into a request; of a longer one the beginning and the end do."""
+"""Most characters of a text in a request; of a longer one its beginning and end."""
 REPR_CHARS = 4_000
 """Most characters of another value's ``repr``."""
 ITEMS = 200
-"""A container with more items is described, not spelled out."""
+"""A container with more items is described, not written out."""
 MOST_BRACES = 20
 """Closing braces of a line that are tried for an opening one."""
 ROWS = 5
@@ -40,8 +40,8 @@ def fill(body: str, variables: Mapping[str, Any]) -> str:
     """A request with the notebook's values in it.
 
     Args:
-        body: what was typed.
-        variables: the names it may use.
+        body: the typed text.
+        variables: the variables it may use.
 
     Raises:
         InvalidArgumentsError: a name in braces does not exist, or the expression can't be evaluated; it shows the
@@ -191,8 +191,8 @@ def model_text(name: str, value: Any) -> str:
     """A value as a model can read it, bounded: a text as it is, a table as its head and schema, others by their repr.
 
     Args:
-        name: what it is called, where that helps.
-        value: what.
+        name: its name, where that helps.
+        value: the value.
     """
     if isinstance(value, str):
         return cut_middle(str(value), TEXT_CHARS)

@@ -1,4 +1,4 @@
-"""The card of a ``%tool`` line that could not become a call."""
+"""The card of a ``%tool`` line that is no valid call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def show_refusal(workspace: Workspace, line: str, error: ToolError) -> bool:
-    """Display a finished card with what was typed and what is wrong with it. Never raises.
+    """Display a finished card with the typed line and the error. Never raises.
 
     Returns:
         Whether one is displayed; with ``-q`` none is.

@@ -1,4 +1,4 @@
-"""Help for the word at a place in the lines of the magics, and how such a line is read up to the cursor."""
+"""Help for the word at a position in lines of magics, and the words of an unfinished line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def typed_words(text: str) -> list[str]:
 
 
 def spans(line: str, position: int = 0) -> Iterator[tuple[str, int, int]]:
-    """The words of an unfinished line as they are typed, from a place on, each with its begin and end."""
+    """The words of an unfinished line as they are typed, from a position on, each with its start and end."""
     begin, mark, escaped = None, "", False
     for at in range(position, len(line)):
         char = line[at]
@@ -57,7 +57,7 @@ def spans(line: str, position: int = 0) -> Iterator[tuple[str, int, int]]:
 
 
 def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
-    """Explain the word at a place of a cell.
+    """Explain the word at a position of a cell.
 
     Args:
         registry: whose tools.
@@ -65,8 +65,8 @@ def explain(registry: Registry, code: str, position: int) -> dict[str, Any]:
         position: counts code points.
 
     Returns:
-        ``found``, and if so ``kind`` (``tool``, ``parameter``, ``option``), ``name``, ``description``, the place of the
-        word (``start``, ``end``), and what is known besides: ``source``, ``usage`` of a tool; ``type``, ``required``,
+        ``found``, and if so ``kind`` (``tool``, ``parameter``, ``option``), ``name``, ``description``, the word's
+        ``start`` and ``end``, and more: ``source``, ``usage`` of a tool; ``type``, ``required``,
         ``default``, ``choices`` of a parameter.
     """
     begin = code.rfind("\n", 0, position) + 1
@@ -175,7 +175,7 @@ def _option(options: Options, word: str) -> dict[str, Any]:
 
 
 def _field_at(spec: Spec, words: list[str]) -> Field | None:
-    """The parameter that the last of `words` gives, by its name or by its place among those without one."""
+    """The parameter that the last of `words` sets, by its name or its position."""
     key = KEY.match(words[-1])
     if key is not None:
         return spec.find(key.group(1))

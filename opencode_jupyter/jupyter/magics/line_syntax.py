@@ -1,4 +1,4 @@
-r"""A line cut into words, and the notebook's variables in them: ``{name}``, ``f"..."`` and ``--from VAR``.
+r"""A line's words, and the notebook's variables in them: ``{name}``, ``f"..."`` and ``--from VAR``.
 
 Quotes are read as in a shell, beside ``key=value``, ``key:=json`` and ``f"..."`` values. ``$``, ``*`` and ``~`` stay as
 they are typed. A backslash outside quotes escapes only a blank, a quote or a backslash, so that patterns like ``\d+``
@@ -26,7 +26,7 @@ _KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
 _FSTRING = re.compile(r"[fF](['\"])")
 BLANK = " \t\r\n"
 _SHOWN = 100
-"""Characters of a line that an error shows around the place it speaks of."""
+"""Characters of a line that an error shows around the position it names."""
 
 EXPRESSION = (
     r"(?P<expression>(?P<head>[A-Za-z_]\w*)"
@@ -61,7 +61,7 @@ class Word(NamedTuple):
 
 
 def line_error(message: str, line: str, position: int, tool: str = "") -> InvalidArgumentsError:
-    """An error that shows the line and points at a place in it."""
+    """An error that shows the line and points at a position in it."""
     if not line.strip():
         return InvalidArgumentsError(message, tool=tool)
     first = max(0, position - _SHOWN // 2)
@@ -212,9 +212,9 @@ def _advice(rest: str) -> str:
 _BRACED = re.compile(rf"(?<![${{])(?P<open>{{+){EXPRESSION}(?P<raw>!s)?(?P<close>}}+)")
 """A variable in a command, in one pair of braces or several; ``${name}`` is the shell's."""
 _LITERAL = frozenset({"raw_string", "ansi_c_string", "comment", "heredoc_body"})
-"""Where a shell fills in nothing; here documents count too, as a `%%tool` cell's text."""
+"""Where a shell expands nothing; here documents count too, as a `%%tool` cell's text."""
 _UNQUOTABLE = frozenset({"expansion", "arithmetic_expansion", "subscript"})
-"""Where quotes do not make a text one harmless word."""
+"""Where quotes do not make a text one safe word."""
 
 
 def _evaluated(expression: str, user_ns: Mapping[str, Any]) -> Any:
@@ -305,7 +305,7 @@ def fill_command(text: str, user_ns: Mapping[str, Any]) -> str:
 
 
 def _contexts(command: str, positions: list[int]) -> list[str]:
-    """What a shell reads at each byte position: ``word``, ``string``, ``literal`` or ``unknown``."""
+    """The context of each byte position for a shell: ``word``, ``string``, ``literal`` or ``unknown``."""
     from ...tools.shell.syntax_tree import parse, places
 
     root = parse(command.encode())
@@ -400,7 +400,7 @@ def _check_variable(name: str, user_ns: Mapping[str, Any]) -> None:
 
 
 def mapping_of(source: str, value: Any) -> Mapping[Any, Any]:
-    """Names and values from a dict, a pydantic model or a dataclass; what is None in a model was not given.
+    """Names and values from a dict, a pydantic model or a dataclass; None in a model means not set.
 
     Raises:
         InvalidArgumentsError: it is none of these.

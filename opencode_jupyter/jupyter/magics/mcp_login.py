@@ -1,7 +1,7 @@
-"""``%mcp auth``: log in to a remote server, with the browser of this machine or of wherever the notebook is open.
+"""``%mcp auth``: log in to a remote server, with a browser of this machine or of another.
 
-With a browser here the cell opens it and waits. Without one it shows the address and is over at once; the login goes on
-in the background, and where the browser can't come back to this machine the address it ends at is pasted.
+With a browser here the cell opens it and waits. Without one it shows the address and ends; the login continues
+in the background, and where the browser can't reach this machine the address that it ended at is pasted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...mcp.status import Status
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
-"""Variables that are set where the person is at another machine."""
+"""Variables that are set where the person works at another machine."""
 _TEXT = ("lynx", "w3m", "links", "elinks", "www-browser")
 """Browsers that would take over the terminal."""
 
@@ -106,7 +106,7 @@ def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
 
 
 def _wait_for_login(line: McpLine, login: Login, link: LoginLink) -> Any:
-    """Open the browser and wait. An interrupt ends the waiting; the login itself goes on until its time is over."""
+    """Open the browser and wait. An interrupt ends the wait; the login itself continues until its time limit."""
     from IPython.display import display
 
     handle: Any = display(link, display_id=True)  # type: ignore[no-untyped-call]
@@ -125,7 +125,7 @@ def _wait_for_login(line: McpLine, login: Login, link: LoginLink) -> Any:
 
 
 def _settle(handle: Any, text: str) -> None:
-    """Take the address out of the notebook: it is of no use any more."""
+    """Remove the address from the notebook: it cannot be used any more."""
     if handle is not None:
         handle.update(Message(text))
 
@@ -138,7 +138,7 @@ def _open(url: str) -> None:
 
 
 def can_browse() -> bool:
-    """Whether a browser that is opened here is opened before the person's eyes."""
+    """Whether a browser that is opened here is visible to the person."""
     import webbrowser
 
     if any(os.environ.get(name) for name in _ELSEWHERE) or os.path.exists("/.dockerenv"):

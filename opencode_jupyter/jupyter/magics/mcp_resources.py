@@ -1,4 +1,4 @@
-"""``%mcp prompts``, ``prompt``, ``resources`` and ``read``: what the servers offer besides tools."""
+"""``%mcp prompts``, ``prompt``, ``resources`` and ``read``: what servers have besides tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESOURCE_CHARS = 20_000
 
 
 class Content:
-    """What a resource holds: ``.text``, and ``.attachments`` for what is no text."""
+    """The content of a resource: ``.text``, and ``.attachments`` for what is no text."""
 
     def __init__(self, uri: str, result: ToolResult) -> None:
         self.uri = uri
@@ -34,7 +34,7 @@ class Content:
         text = self.text
         if len(text) > RESOURCE_CHARS:
             text = f"{text[:RESOURCE_CHARS]}…\n[{len(self.text):,} characters; .text has all of them]"
-        others = [f"[{one.mime}: .attachments[{place}].data]" for place, one in enumerate(self.attachments)]
+        others = [f"[{file.mime}: .attachments[{index}].data]" for index, file in enumerate(self.attachments)]
         return "\n".join([*([visible(text)] if text else []), *others]) or f"{self.uri} is empty."
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _split(line: McpLine, text: str) -> tuple[str, str]:
 
 
 def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
-    """Raise what is wrong with a prompt's name or arguments, if that is it."""
+    """Raise an error about a prompt's name or arguments if they are wrong."""
     prompts = {prompt.name: prompt for prompt in line.wait(line.servers.prompts(server)).values()}
     if prompts and key not in prompts:
         near = [f"{server}/{name}" for name in near_names(key, prompts)]
@@ -137,8 +137,8 @@ def _key(prompt: Prompt) -> str:
 
 
 def _arguments(prompt: Prompt) -> list[str]:
-    return [one["name"] if one.get("required") else f"[{one['name']}]" for one in prompt.arguments]
+    return [argument["name"] if argument.get("required") else f"[{argument['name']}]" for argument in prompt.arguments]
 
 
 def _example(prompt: Prompt) -> str:
-    return " ".join(f"{one['name']}=..." for one in prompt.arguments if one.get("required"))
+    return " ".join(f"{argument['name']}=..." for argument in prompt.arguments if argument.get("required"))

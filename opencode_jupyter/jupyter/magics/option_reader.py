@@ -34,7 +34,7 @@ def read_option(options: Options, line: str, start: int, advice: str) -> OptionW
         options: those of the magic.
         line: the whole line.
         start: where a word with a ``-`` begins.
-        advice: what to do instead, for the error about an unknown option.
+        advice: what to do, for the error about an unknown option.
 
     Raises:
         InvalidArgumentsError: it is unknown, or its value is missing or unusable; the message points at the place.

@@ -1,4 +1,4 @@
-"""A tool's parameters by its schema: names, types, order; text made into their values, and the errors about those."""
+"""A tool's parameters by its schema: names, types, order, values from text, and errors about them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Field(NamedTuple):
 
     @property
     def type(self) -> str:
-        """Its type in words."""
+        """Its type as a text."""
         return type_words(self.schema)
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """Its description."""
         return str(self.schema.get("description", "")).strip()
 
     @property
@@ -90,7 +90,7 @@ class Spec:
             self.fields = [f._replace(required=f.required and f.name != "description") for f in self.fields]
         more = schema.get("additionalProperties")
         self.open = isinstance(self.bound.definition.parameters, dict) and more not in (None, False)
-        """Whether other names than these are taken too."""
+        """Whether other names are accepted too."""
 
     @property
     def body(self) -> Field | None:
@@ -115,12 +115,12 @@ class Spec:
 
     @property
     def rest_of_line(self) -> str:
-        """What the line is after the options, where it is `raw`."""
+        """A text about the line after the options, where it is `raw`."""
         return f"the rest of the line, {'as Python code' if self.code else 'as in a shell'}"
 
     @cached_property
     def positional(self) -> list[Field]:
-        """Fields in the order that words without a name fill: required ones first.
+        """Fields in the order of positional arguments: required ones first.
 
         A built-in tool's body comes last of its required fields, so that ``write`` takes the path before the content.
         """
@@ -173,7 +173,7 @@ def _cached_spec(tool: Tool) -> Spec:
 
 
 def bound_of(tool: Tool, context: InitContext | None = None) -> Bound:
-    """A tool's definition, also when only an async function gives it.
+    """A tool's definition, also one that an async function returns.
 
     Raises:
         ToolError: it does not describe itself in time.
@@ -222,7 +222,7 @@ def choices(schema: dict[str, Any]) -> list[Any]:
 
 
 def type_words(schema: dict[str, Any]) -> str:
-    """A schema's type for people: ``integer``, ``list of string``, ``"a" or "b"``."""
+    """A schema's type as a text: ``integer``, ``list of string``, ``"a" or "b"``."""
     if "enum" in schema or "const" in schema:
         values = [json.dumps(v, ensure_ascii=False, default=str) for v in choices(schema)]
         return " or ".join(values)
@@ -258,10 +258,10 @@ _SCALARS: dict[str, type[Any]] = {"integer": int, "number": float, "boolean": bo
 
 
 def from_text(field: Field, text: str, raw: str) -> Any:
-    """A typed word as the field's kind of value; text where the schema's own check will decide.
+    """Convert a typed word to the field's type; text where the schema's validation will decide.
 
     Args:
-        field: what it is for.
+        field: the parameter.
         text: its value with the quotes undone.
         raw: as typed: JSON keeps its own quotes there.
     """
@@ -278,7 +278,7 @@ def from_text(field: Field, text: str, raw: str) -> Any:
 
 
 def check_arguments(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> dict[str, Any]:
-    """The arguments, plain text made into numbers and booleans where the schema wants them.
+    """Check arguments, and convert plain text to numbers and booleans where the schema requires them.
 
     Args:
         spec: the tool's parameters.
@@ -286,7 +286,7 @@ def check_arguments(spec: Spec, arguments: dict[str, Any], texts: set[str]) -> d
         texts: the names whose value was typed as plain text.
 
     Raises:
-        InvalidArgumentsError: something is missing, has the wrong type or is not allowed; each field is named.
+        InvalidArgumentsError: a field is missing, has the wrong type or is not allowed; each is named.
     """
     missing = [f for f in spec.fields if f.required and f.name not in arguments]
     if missing:

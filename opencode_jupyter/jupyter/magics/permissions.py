@@ -276,10 +276,10 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
 
 def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
     """The words without ``--project``, which is the first or last one (elsewhere it may be a command's own)."""
-    for place in (0, -1):
-        if rest and rest[place].text == PROJECT and not rest[place].quoted and rest[place].key is None:
-            end = rest[place].start if place else len(line)
-            return rest[1:] if place == 0 else rest[:-1], line[:end], True
+    for index in (0, -1):
+        if rest and rest[index].text == PROJECT and not rest[index].quoted and rest[index].key is None:
+            end = rest[index].start if index else len(line)
+            return rest[1:] if index == 0 else rest[:-1], line[:end], True
     return rest, line, False
 
 

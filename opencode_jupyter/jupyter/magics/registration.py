@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 _LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
 _CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
 HIDDEN = "_awaited"
-"""How the names end of those magics that nobody types: what others become where a cell can await (`awaiting`)."""
+"""Suffix of magics that nobody types: others become these where a cell can await (`input_transformers`)."""
 
 
 class _ShellMagics(Magics):
-    """What the magics that call tools and those that ask models have in common."""
+    """The base of the magics of tools and of models."""
 
     def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:
         super().__init__(shell, **options)
@@ -65,7 +65,7 @@ class _ShellMagics(Magics):
 
 @magics_class
 class ToolMagics(NotebookSettings, _ShellMagics):
-    """The magics of tools. ``%config ToolMagics`` shows and sets what can be set."""
+    """The magics of tools. ``%config ToolMagics`` shows and changes the settings."""
 
     def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:
         super().__init__(shell, state, **options)
@@ -146,7 +146,7 @@ class ToolMagics(NotebookSettings, _ShellMagics):
             return sessions.run(self.notebook, line)
 
     def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[CallRequest | None, Any]:
-        """The call that is asked for; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
+        """The requested call; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
         from .arguments import parse
 
         workspace = self.notebook.workspace
@@ -223,7 +223,7 @@ class AgentMagics(_ShellMagics):
             return self._bind(request, await self.notebook.runner.run_async(self._run(request)))
 
     def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[AgentRequest | None, Any]:
-        """The request that is to be run; or the answer, where it needs no waiting."""
+        """The request to run; or the answer, where it needs no wait."""
         from . import agent
 
         self._state.report_config_problems()
@@ -275,7 +275,7 @@ def unregister(shell: Any) -> None:
         for name in names:
             current = manager.magics[kind].get(name)
             if getattr(current, "__self__", None) not in magics:
-                continue  # somebody put another in its place since
+                continue  # replaced since
             del manager.magics[kind][name]
             if name in before[kind]:
                 manager.magics[kind][name] = before[kind][name]
@@ -289,7 +289,7 @@ def unregister(shell: Any) -> None:
 
 
 COMPLETED = ("%tool", "%agent", "%permissions", "%mcp", "%sessions")
-"""What a line or cell holds that this completes (``%tools`` begins like ``%tool``)."""
+"""Texts of lines and cells that this completes (``%tools`` begins like ``%tool``)."""
 
 
 def install_matcher(shell: Any, state: ExtensionState) -> None:

@@ -1,7 +1,7 @@
-"""The rules in force, adding some and taking some back: what ``%permissions`` and the panel of permissions share.
+"""Adding, saving and revoking rules, for ``%permissions`` and the panel of permissions.
 
-Rules added for the session go behind the agent's (``Workspace.rules``), or for the project into its configuration. What
-a person allowed by a click, and what a mode sets, are approvals: they decide before other rules, but never against a
+Rules of the session come after the agent's (``Workspace.rules``), those of the project into its configuration. What
+a person allows on a card, and what a mode sets, are approvals: they decide before other rules, but never override a
 rule that denies.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OF_NO_TOOL = ("external_directory", "doom_loop", "sandbox")
 """Permissions that calls of any tool request."""
 TYPED = "this session"
-"""Origin of the rules that are typed in a cell, and of what is allowed by a click on an ask."""
+"""Origin of the rules that are typed in a cell, and of those allowed on a card."""
 PANEL = "this session, from the panel"
 """Origin of the rules that a person adds in the panel."""
 
@@ -82,7 +82,7 @@ def save_rules(
     notes = []
     for pattern in map(expand, saved.patterns):
         now = rule_now(workspace, permission, pattern, agent)
-        if now.action != action and not any(describe_rule(now) in one for one in saved.notes):
+        if now.action != action and not any(describe_rule(now) in note for note in saved.notes):
             notes.append(f"{permission} {pattern} is still decided by: {describe_rule(now)}")
     return saved, [*unmatchable(permission, saved.patterns), *notes, *saved.notes]
 
@@ -130,7 +130,7 @@ def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: i
 
 
 def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
-    """The permission that is meant, and a note about it.
+    """The permission of a typed name, and a note about it.
 
     Raises:
         InvalidArgumentsError: it looks like a typing error.
@@ -152,7 +152,7 @@ def permission_names(workspace: Workspace) -> list[str]:
 
 
 def known_permissions(workspace: Workspace) -> list[str]:
-    """The permissions that tools here ask for, rules speak of, or that were asked for."""
+    """The permissions that tools request, that rules name, or that were requested."""
     requested = [d.permission for d in list(workspace.permissions.history)]
     in_rules = [rule.permission for rule in in_order(workspace)]
     names = [*permission_names(workspace), *requested, *in_rules]
@@ -160,12 +160,12 @@ def known_permissions(workspace: Workspace) -> list[str]:
 
 
 def note_change(workspace: Workspace, rules: Sequence[Rule], what: str) -> None:
-    """Keep in the history that a person changed rules in the panel.
+    """Record in the history that a person changed rules in the panel.
 
     Args:
         workspace: whose.
-        rules: what was added or taken back, all of one permission and action.
-        what: what happened, in words.
+        rules: those that were added or revoked, all of one permission and action.
+        what: what happened, as a text.
     """
     if rules:
         first = rules[0]

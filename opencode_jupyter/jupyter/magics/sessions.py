@@ -1,4 +1,4 @@
-"""``%sessions``: the conversations that are kept; opening, showing, forking, exporting, importing, deleting them."""
+"""``%sessions``: lists, opens, shows, forks, exports, imports and deletes stored conversations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PART_CHARS = 2000
 OPTIONAL = ("folder", "cost", "model", "calls")
 """Columns that the text form leaves out where they do not fit."""
 _HEAD = 4096
-"""Bytes of a file that are looked at before it is replaced."""
+"""Bytes of a file that are checked before it is replaced."""
 
 
 def run(notebook: Notebook, line: str) -> Any:
@@ -51,10 +51,10 @@ class SessionLine(CommandLine):
 
     @property
     def store(self) -> Store:
-        """Where sessions are kept.
+        """The store of sessions.
 
         Raises:
-            ToolError: nothing is kept in this workspace.
+            ToolError: the workspace has no store.
         """
         if self.workspace.store is None:
             raise ToolError("This workspace keeps no sessions (it was opened without a store).")
@@ -72,12 +72,12 @@ class SessionLine(CommandLine):
         return as_typed(self.rest.pop())
 
     def current_id(self) -> str | None:
-        """The id of the session that the next ``%%agent`` goes on in."""
+        """The id of the session that the next ``%%agent`` continues."""
         session = self.notebook.agent_session
         return None if session is None else session.id
 
     def note(self, info: dict[str, Any]) -> str:
-        """What a person should know of a session in a list."""
+        """Notes about a session in a list."""
         notes = []
         if info["id"] == self.current_id():
             notes.append("next %%agent")
@@ -90,7 +90,7 @@ class SessionLine(CommandLine):
         return ", ".join(notes)
 
     def session(self, *, required: bool = False) -> AgentSession:
-        """The session that the first word names, which is taken out; without a word, the one ``%%agent`` goes on in.
+        """The session that the first word names, which is removed; without a word, the one ``%%agent`` continues.
 
         Raises:
             InvalidArgumentsError: there is none, or the word means several.
@@ -187,9 +187,9 @@ def _list(line: SessionLine) -> Table:
     columns = [c for c in (*COLUMNS, *(["folder"] if everywhere else [])) if any(row[c] for row in display)]
     more = [f"There are more: %sessions list -n {limit * 5}"] if len(sessions) > limit else []
     problem = line.store.problem
-    kept = [f"The history is kept in memory only: {problem}"] if problem else []
+    in_memory = [f"The history is kept in memory only: {problem}"] if problem else []
     empty = "No session in this folder yet. %%agent starts one; %sessions list --all shows those of other folders."
-    notes = [*more, *kept, SESSIONS.pointer]
+    notes = [*more, *in_memory, SESSIONS.pointer]
     return Table(rows, columns, notes=notes, empty=empty, display=display, optional=OPTIONAL)
 
 
@@ -250,8 +250,8 @@ async def _part_rows(workspace: Workspace, session: Session) -> list[dict[str, A
     for number, message in enumerate(messages, 1):
         info = message["info"]
         hidden = hidden or info["id"] == hidden_from
-        who = "user" if info.get("role") == "user" else str(info.get("agent") or info.get("mode") or "assistant")
-        head = {"#": number, "who": f"{who} (undone)" if hidden else who}
+        author = "user" if info.get("role") == "user" else str(info.get("agent") or info.get("mode") or "assistant")
+        head = {"#": number, "who": f"{author} (undone)" if hidden else author}
         rows += [{**head, **_part_row(part)} for part in message["parts"]]
         error = info.get("error")
         if error or not message["parts"]:
@@ -301,12 +301,12 @@ def _fork(line: SessionLine) -> Message:
 
     at, session = line.option("--at"), line.session()
     line.end()
-    place: str | int | None = at
+    before: str | int | None = at
     if at is not None and at.isascii() and at.isdigit():
-        place = int(at) - 1
-        if place < 0:
+        before = int(at) - 1
+        if before < 0:
             raise InvalidArgumentsError("--at counts from 1, as %sessions show does.")
-    copy = line.wait(fork(line.workspace, session, place))
+    copy = line.wait(fork(line.workspace, session, before))
     line.notebook.agent_session = copy
     count = len(copy.messages)
     return Message(f"{copy.title} ({copy.id}): {count} messages. The next %%agent continues it; no file was changed.")

@@ -1,6 +1,6 @@
-"""Prepares a tool before its line is read by its schema: loads files, starts programs, requests trust.
+"""Prepares a tool before its line is parsed by its schema: loads files, starts programs, requests trust.
 
-What needs no trust is done without a card. What does is a call of its own, whose card requests it; it is kept in the
+Preparations that need trust are a call of their own, whose card requests it; others have no card. It is kept in the
 history like any other. Then the line is read and its call made.
 """
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 NAME = "trust"
 """The name of the call that requests trust."""
 LISTING = 5.0
-"""Seconds that a list of the tools waits for those that are not ready."""
+"""Seconds that a list of tools waits for those that are not ready."""
 
 _background: weakref.WeakKeyDictionary[Notebook, concurrent.futures.Future[None]] = weakref.WeakKeyDictionary()
 
@@ -37,7 +37,7 @@ def prepare(notebook: Notebook, line: str) -> None:
     """Prepare the tool that a ``%tool`` line names, or all of them for a line that names none; blocks.
 
     Raises:
-        ToolError: a person denied what that needs.
+        ToolError: a person denied the trust that it needs.
     """
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
@@ -51,7 +51,7 @@ async def prepare_async(notebook: Notebook, line: str) -> None:
     """`prepare`, awaited.
 
     Raises:
-        ToolError: a person denied what that needs.
+        ToolError: a person denied the trust that it needs.
     """
     name, may_ask = _requested_tool(line)
     if not needs_preparation(notebook, name):
@@ -99,7 +99,7 @@ def _requested_tool(line: str) -> tuple[str | None, bool]:
 
 
 async def _prepare(notebook: Notebook, name: str | None) -> None:
-    """Prepare a tool, or all for at most `LISTING`: what takes longer goes on, and the list shows what is missing."""
+    """Prepare a tool, or all for at most `LISTING`: slower ones continue, and the list shows what is missing."""
     preparing = asyncio.ensure_future(notebook.workspace.registry.prepare(name))
     try:
         ended, _ = await asyncio.wait({preparing}, timeout=LISTING if name is None else None)

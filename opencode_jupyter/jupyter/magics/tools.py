@@ -1,4 +1,4 @@
-"""``%tools``: the tools, the calls made, what is wrong here, undoing changes, deleting old outputs."""
+"""``%tools``: lists tools and calls, checks the installation, undoes changes, deletes old outputs."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def _history(line: CommandLine) -> Table:
     of_folder = folder if scope == "--project" else None
     query = partial(read_history, store, limit, workspace, own=not scope, folder=of_folder, notebook=notebook.path)
     records = notebook.on_engine(query)
-    here = "notebook" if notebook.path else "kernel"
+    scope_name = "notebook" if notebook.path else "kernel"
     columns = (*_COLUMNS, "folder") if scope == "--all" else _COLUMNS
     title, empty = {
-        "": ("", f"No call in this {here} yet. %tools history --project shows those of the whole project."),
+        "": ("", f"No call in this {scope_name} yet. %tools history --project shows those of the whole project."),
         "--project": (f"Calls in {folder}", f"No call in {folder} yet."),
         "--all": ("Calls of all projects", "No call yet."),
     }[scope]
@@ -149,12 +149,12 @@ def _clean(line: CommandLine) -> Table:
         {"files": "deleted", "count": len(deleted), "size": size(sum(deleted))},
         {"files": "kept", "count": len(left_files), "size": size(sum(left_files.values()))},
     ]
-    kept = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
-    return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{kept}")
+    note = "" if days < 0 else f" Files changed in the last {days:g} days are kept; --all deletes them too."
+    return Table(rows, ("files", "count", "size"), title=f"Full outputs in {truncation.directory}.{note}")
 
 
 def dry_run(notebook: Notebook, request: CallRequest) -> Table:
-    """What a call would be asked, and which rule decides each; runs nothing.
+    """The approvals that a call needs, and the rule that decides each; runs nothing.
 
     Raises:
         ToolError: the call could not even begin.

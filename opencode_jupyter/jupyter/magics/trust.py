@@ -1,4 +1,4 @@
-"""``%tools trust``: which code of projects waits for a person's trust; giving it, listing it, taking it back."""
+"""``%tools trust``: lists code of projects that needs trust; grants, lists and revokes trust."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ HOW = (
     "%tools trust --list          what is trusted; --revoke NAME|PATH revokes it",
 )
 LINES = 20
-"""Lines of the beginning of each thing that are shown."""
+"""Lines of the beginning that are shown."""
 CHARS = 2000
 _COLUMNS = ("trust", "kind", "gives", "size")
 
 
 class CodeTable(Table):
-    """Things to trust, and below them how each begins."""
+    """Code to trust, with the beginning of each file or command."""
 
     def __repr__(self) -> str:
         return "\n\n".join([super().__repr__(), *(f"{row['trust']}\n{row['begins']}" for row in self.records)])
@@ -109,7 +109,7 @@ def _row(notebook: Notebook, subject: Subject) -> dict[str, Any]:
 
 
 def _subject_named(word: str, waiting: Sequence[Subject], notebook: Notebook, otherwise: str = "") -> Subject:
-    """The one thing that a word means: its whole name, a path from here, a tool that it gives, a file's name."""
+    """The one subject that a word means: its whole name, a path from here, a tool that it defines, a file's name."""
     for fits in (_is_name, _gives_tool, _is_file):
         matches = [subject for subject in waiting if fits(word, subject.name, subject.shown, notebook)]
         if len(matches) == 1:

@@ -1,4 +1,4 @@
-"""What the panels of the JupyterLab extension ask a kernel for: what waits, calls, tools, rules, servers."""
+"""Answers to the panels of the JupyterLab extension: pending requests, calls, tools, rules, servers."""
 
 from .service import Panel
 

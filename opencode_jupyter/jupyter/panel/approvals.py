@@ -1,4 +1,4 @@
-"""What waits for a person in this kernel, as cards: for the panel of asks, whatever keeps the kernel busy."""
+"""The pending requests of this kernel as cards, for the panel of approvals; a busy kernel answers too."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def pending(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """What waits, oldest first.
+    """The pending requests, oldest first.
 
     Returns:
         ``{"asks": [...]}``. Of each: ``id``, ``callID``, ``agent``; ``commID`` and ``key`` of the card in its cell;
-        ``card``, the call's own card, with its ask.
+        ``card``, the call's own card, with its request.
     """
     answer: dict[str, Any] = panel.on_engine(_pending, panel)
     return answer
@@ -43,15 +43,15 @@ def _request_json(panel: Panel, ask: CardRequest, position: tuple[int, int]) -> 
 
 
 def stop(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Stop all that runs in this kernel: ``{"stopped": how many cards}``."""
+    """Stop everything that runs in this kernel: ``{"stopped": number of cards}``."""
     return {"stopped": panel.notebook.broker.stop()}
 
 
 def revise(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Have a call ask anew with other arguments: ``id`` of the ask, its ``digest``, ``input``.
+    """Have a call request approval again with other arguments: ``id`` of the request, its ``digest``, ``input``.
 
     Raises:
-        ToolError: the arguments do not fit; the ask goes on waiting.
+        ToolError: the arguments do not fit; the request stays pending.
     """
     arguments = request.get("input")
     if not isinstance(arguments, dict):

@@ -1,4 +1,4 @@
-"""The calls of this kernel, for the timeline: what the store has, from where the page's last answer ended."""
+"""The calls of this kernel for the timeline: those of the store since the page's last answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST = 10_000
 
 
 def calls(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """The calls and their sessions; ``since`` is what the last answer gave, 0 for all.
+    """The calls and their sessions; ``since`` is that of the last answer, 0 for all.
 
     Returns:
         ``calls`` (as `core.store.queries` has them; a wait that goes on has no end),
         ``since``, ``sessions`` (titles by id), ``now`` (the kernel's clock in Unix milliseconds).
     """
     since = request.get("since")
-    # from now on: until somebody looks, calls must not cost what telling of them costs
+    # from now on: notifications cost nothing until a page asks for calls
     panel.watch("message.part.updated", "calls")
     answer: dict[str, Any] = panel.on_engine(_calls, panel, since if isinstance(since, int) else 0)
     return answer
@@ -49,7 +49,7 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
 
 
 def _waiting(panel: Panel) -> dict[str, list[tuple[int, None]]]:
-    """Since when calls wait for a person now, by their parts' ids: waits without an end."""
+    """Present waits for a person, by the ids of the calls' parts: each a start without an end."""
     waits: dict[str, list[tuple[int, None]]] = {}
     for ask in panel.notebook.broker.pending():
         call = panel.notebook.workspace.calls.get(ask.call_id)

@@ -1,6 +1,6 @@
-"""The rules of this kernel, for the panel: in force with their origin, changed by a person there, tried out.
+"""The rules of this kernel for the panel: those in force with their origin, changing them, trying them out.
 
-What is changed here is a person's own act: the origin of a rule and the history say that it came from the panel.
+A person makes these changes: the origin of a rule and the history name the panel.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LONGEST = 10_000
 
 
 def rules(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """The rules in the order in which they decide (the last that fits does); ``agent``, and ``by``: whose calls.
+    """The rules in the order in which they decide (the last that matches does); ``agent``, and ``by``: whose calls.
 
     Returns:
         ``rules``: of each ``n``, ``permission``, ``pattern``, ``action``, ``origin``, ``kind`` (``session``,
-        ``project``: these can be taken back; ``mode``; "" for all others) and ``approval`` (never undoes a deny).
+        ``project``: these can be revoked; ``mode``; "" for all others) and ``approval`` (never overrides a deny).
         ``mode``, ``modes`` (what each means), ``agent``, ``agents``, ``permissions``.
     """
     panel.watch("permission.replied", "rules")
@@ -58,7 +58,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     for n, rule in enumerate(ordered, 1):
         if is_mode_rule(rule):
             kind = "mode"
-        elif any(rule is one for one in own):
+        elif any(rule is own_rule for own_rule in own):
             kind = "session"
         else:
             kind = "project" if file_of(rule) is not None else ""
@@ -69,7 +69,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
         "mode": mode_of(workspace),
         "modes": {name: mode.description for name, mode in MODES.items()},
         "agent": workspace.agent(agent).name,
-        "agents": [name for name, one in workspace.agents.items() if not one.hidden],
+        "agents": [name for name, info in workspace.agents.items() if not info.hidden],
         "permissions": known_permissions(workspace),
     }
 
@@ -78,10 +78,10 @@ def add(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Add a rule: ``permission``, ``pattern``, ``action``, ``project`` (whether in its configuration), ``agent``.
 
     Returns:
-        ``notes``: words for the person.
+        ``notes``: texts for the person.
 
     Raises:
-        ToolError: it is none, or could not be saved; it says why.
+        ToolError: it is no rule, or could not be saved; the message says why.
     """
     action = request.get("action")
     if action not in ACTIONS:
@@ -103,22 +103,22 @@ def _add(panel: Panel, action: Action, name: str, pattern: str, project: bool, a
         saved, notes = save_rules(workspace, action, permission, [pattern], agent)
         where = ", ".join(saved.files)
         notes = [f"Saved in {where}.", *notes]
-        changed = [Rule(permission, one, action, where) for one in saved.patterns]
+        changed = [Rule(permission, saved_pattern, action, where) for saved_pattern in saved.patterns]
     else:
         changed, notes = add_rules(workspace, action, permission, [pattern], agent, PANEL)
         where = "this session"
     note_change(workspace, changed, f"rule added in the panel, for {where}")
-    return [one for one in (note, *notes) if one]
+    return list(filter(None, (note, *notes)))
 
 
 def revoke(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Take the rule ``n`` back, which must be the one that ``rule`` shows (the list may have changed meanwhile).
+    """Revoke the rule ``n``, which must equal ``rule`` (the list may have changed meanwhile).
 
     Returns:
-        ``notes``: words for the person.
+        ``notes``: texts for the person.
 
     Raises:
-        ToolError: the rule is another one now, or can't be taken back here.
+        ToolError: the rule is another one now, or can't be revoked here.
     """
     number, shown = request.get("n"), request.get("rule")
     if not isinstance(number, int) or not isinstance(shown, dict):
@@ -145,7 +145,7 @@ _SHOWN = ("permission", "pattern", "action", "origin")
 
 
 def mode(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Put the ``mode`` into force for every session of this kernel: ``{"before"}``.
+    """Set the ``mode`` of every session of this kernel; returns ``{"before"}``.
 
     Raises:
         ToolError: there is none of that name, or it is not allowed.
@@ -171,9 +171,9 @@ def _mode(panel: Panel, name: str) -> str:
 
 
 def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """What would happen to ``text`` under ``name`` (a tool or a permission), done ``by`` a person or a model.
+    """Try out ``text`` under ``name`` (a tool or a permission), called ``by`` a person or a model.
 
-    Of a tool with a JSON object, and of one that takes a command or code, a call is made that asks and does nothing
+    For a tool with a JSON object, and for one that takes a command or code, a call is made that only requests approval
     (``%tool --dry-run``); anything else is a pattern of a permission. The same functions judge it as judge calls.
 
     Returns:
@@ -192,9 +192,9 @@ def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     if arguments is not None:
         decisions: list[Decision] = panel.on_engine(_dry_run, panel, name, arguments, agent, by)
         rows = [
-            _row(one.permission, pattern, rule)
-            for one in decisions
-            for pattern, rule in zip(one.patterns, one.rules, strict=False)
+            _row(decision.permission, pattern, rule)
+            for decision in decisions
+            for pattern, rule in zip(decision.patterns, decision.rules, strict=False)
         ]
         return {"how": "call", "verdict": _verdict(rows), "rows": rows}
     permission, note = permission_named(workspace, name)
@@ -204,7 +204,7 @@ def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _arguments(panel: Panel, name: str, text: str) -> dict[str, Any] | None:
-    """The arguments of the call that is meant; None where a pattern is."""
+    """The arguments of the call that ``text`` means; None if it is a pattern."""
     registry = panel.notebook.workspace.registry
     tool = registry.get(name)
     if tool is None:

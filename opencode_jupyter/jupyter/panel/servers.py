@@ -1,8 +1,8 @@
-"""The MCP servers of this kernel, for the panel: how each is, what it wrote last, and connecting, ending, signing in.
+"""The MCP servers of this kernel for the panel: states, last log lines, connecting, disconnecting, signing in.
 
-What takes long is begun here and never waited for: its end is kept as a word for the person, and pages are told that
-something has changed. No answer holds a secret: command lines and logs come without them, and tokens never leave the
-store. A sign-in's address is told while it is under way, for the person to open.
+Slow work is started here and never waited for: its outcome is kept as a text for the person, and pages are notified
+of the change. No answer has a secret: command lines and logs come without them, and tokens never leave the
+store. A login's address is sent while it is under way, for the person to open.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LINES = 20
-"""Lines of a server's log that are told."""
+"""Lines of a server's log that are sent."""
 LINE = 500
 """Characters of each."""
 SCHEMES = ("http", "https")
@@ -36,7 +36,7 @@ def servers(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """All servers.
 
     Returns:
-        ``servers``: of each what ``%mcp`` shows, ``log`` (the last lines), ``busy`` (what is being done), ``said`` (how
+        ``servers``: of each the row of ``%mcp``, ``log`` (the last lines), ``busy`` (what is being done), ``said`` (how
         the last action ended), ``signsIn`` (whether it takes logins) and, while one is under way, ``login``: its
         ``url`` (None while it is not known yet), ``host``, ``comesBack`` (whether the browser's answer reaches this
         kernel by itself).
@@ -65,7 +65,7 @@ def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: St
 
 
 def connect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Begin to connect the server ``name``, anew if it is connected."""
+    """Begin to connect the server ``name``, again if it is connected."""
     manager, spec = _find_server(panel, request)
 
     async def work() -> str:
@@ -76,7 +76,7 @@ def connect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def disconnect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Begin to end the server ``name``; it stays down until it is connected."""
+    """Begin to stop the server ``name``; it stays stopped until it is connected."""
     manager, spec = _find_server(panel, request)
 
     async def work() -> str:
@@ -87,7 +87,7 @@ def disconnect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Begin a login at the server ``name``; its address is told by `servers` when it is known, and it then connects.
+    """Begin a login at the server ``name``; `servers` has its address when it is known, and it then connects.
 
     Raises:
         ToolError: the server is not trusted yet.
@@ -114,7 +114,7 @@ def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Give the ``address`` that the browser ended at to the login of the server ``name``, where it can't come back.
 
     Raises:
-        ToolError: no login is under way, or the address is none of this login.
+        ToolError: no login is under way, or the address is not one of this login.
     """
     _, spec = _find_server(panel, request)
     login = _under_way(panel, spec.name)
@@ -125,7 +125,7 @@ def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Give up the login at the server ``name``."""
+    """Cancel the login at the server ``name``."""
     _, spec = _find_server(panel, request)
 
     async def work() -> None:
@@ -137,7 +137,7 @@ def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def sign_out(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Begin to forget the login at the server ``name``, and end the server if it is connected."""
+    """Begin to forget the login at the server ``name``, and stop the server if it is connected."""
     from ..magics.mcp_login import forget_login  # here: see `_server_json`
 
     manager, spec = _find_server(panel, request)
@@ -158,7 +158,7 @@ def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) 
             words = await work
         except ToolError as error:
             words = full_text(error, for_person=True)
-        except Exception as error:  # the person must hear of it
+        except Exception as error:  # the person must be informed
             log.exception("%s the MCP server %s failed", doing, name)
             words = f"{type(error).__name__}: {error}"
         finally:
@@ -186,7 +186,7 @@ def _login(login: Login) -> dict[str, Any]:
 
 
 def _under_way(panel: Panel, name: str) -> Login | None:
-    if "opencode_jupyter.mcp.logins" not in sys.modules:  # it takes long to import, and nobody has begun one yet
+    if "opencode_jupyter.mcp.logins" not in sys.modules:  # slow to import, and no login has started yet
         return None
     return _logins(panel).get(name)
 

@@ -1,9 +1,9 @@
-"""The kernel's side of the panels: requests by the control channel, and nudges when something has changed.
+"""The kernel's side of the panels: requests on the control channel, and notifications of changes.
 
-A page asks ``{"kind": "panel", "what": NAME, ...}`` on the control channel, which a busy kernel hears too, and gets
-what the handler of that name gives, or ``{"error": words for a person}``. Handlers run on the control channel's thread,
-so each takes a bounded time. When something has changed the kernel publishes ``{"kind": "panel", "topics": [...]}`` on
-IOPub, and pages ask anew: a nudge holds no content, so none that is lost or late shows something wrong.
+A page sends ``{"kind": "panel", "what": NAME, ...}`` on the control channel, which a busy kernel reads too, and gets
+the reply of the handler of that name, or ``{"error": ...}``, a text for a person. Handlers run on its thread,
+so each takes a bounded time. After a change the kernel publishes ``{"kind": "panel", "topics": [...]}`` on
+IOPub, and pages query again: a notification has no content, so a lost or late one shows nothing wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 KIND = "panel"
 SOON = 0.1
-"""Seconds within which changes are told together; what waits for a person is told at once."""
+"""Seconds within which changes are notified together; pending requests are notified at once."""
 PATIENCE = 2.0
 """Seconds that a request may wait for the engine, which a tool may keep busy."""
 
@@ -65,14 +65,14 @@ class ServerActions:
 
 URGENT = frozenset({"asks"})
 ASKING = ("permission.asked", "permission.replied", "question.asked", "question.replied", "question.rejected")
-"""Events after which something else waits for a person."""
+"""Events after which the pending requests have changed."""
 
 
 class Panel:
     """Answers the pages of one notebook's kernel.
 
     Args:
-        notebook: whose calls, tools and rules are shown.
+        notebook: its calls, tools and rules are shown.
         publish: sends content to all front ends.
     """
 
@@ -88,13 +88,13 @@ class Panel:
         """The package by which the server runs the cells of the open page; empty where the page runs them itself."""
 
     def connect(self) -> None:
-        """Begin to tell pages of what waits, and make this kernel known to those that are there."""
+        """Begin to notify pages of pending requests, and make this kernel known to open ones."""
         for event in ASKING:
             self.watch(event, "asks")
         self.changed("hello", "asks")
 
     def disconnect(self) -> None:
-        """Tell nothing any more."""
+        """Stop notifying."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
         self._unsubscribe, self._watched = [], set()
@@ -102,9 +102,9 @@ class Panel:
             self._publish({"kind": KIND, "topics": ["bye"]})
 
     def watch(self, event: str, topic: str) -> None:
-        """Have pages told of `topic` at each `event` of the bus from now on; a second time does nothing.
+        """Notify pages of `topic` at each `event` of the bus from now on; a second time does nothing.
 
-        For what costs something to listen to: a handler calls it when a page asks the first time.
+        For events that are costly to listen to: a handler calls it at a page's first request.
         """
         if (event, topic) in self._watched:
             return
@@ -112,7 +112,7 @@ class Panel:
         self._unsubscribe.append(self.notebook.workspace.bus.subscribe(event, lambda _: self.changed(topic)))
 
     def changed(self, *topics: str) -> None:
-        """Something of these topics has changed; on any thread."""
+        """Notify pages that something of these topics has changed; on any thread."""
         self._topics.update(topics)
         loop = self.notebook.engine.loop
         if not URGENT.isdisjoint(topics):
@@ -142,15 +142,15 @@ class Panel:
             return {"error": str(error)}
         except TimeoutError:
             return {"error": "The kernel is too busy to answer; try again in a moment."}
-        except Exception as error:  # the page must hear something
+        except Exception as error:  # the page must get a reply
             log.exception("a panel's request failed: %r", request.get("what"))
             return {"error": f"{type(error).__name__}: {error}"}
 
     def on_engine(self, fn: Callable[..., Any], *args: Any, patience: float = PATIENCE) -> Any:
-        """What `fn` (plain or async) gives on the workspace's loop.
+        """Run `fn` (plain or async) on the workspace's loop and return its result.
 
         Raises:
-            TimeoutError: it took longer than `patience` seconds; it is given up.
+            TimeoutError: it took longer than `patience` seconds; it is cancelled.
         """
 
         async def work() -> Any:
@@ -160,10 +160,10 @@ class Panel:
         return _in_time(self.notebook.engine.submit(work()), patience)
 
     def run_on_thread(self, fn: Callable[..., T], *args: Any, patience: float = PATIENCE) -> T:
-        """What `fn` gives on a thread of its own: for what may block, such as a tool that is slow to describe itself.
+        """Run `fn` on a thread of its own: for work that may block, such as a tool that is slow to describe itself.
 
         Raises:
-            TimeoutError: it took longer than `patience` seconds; it is given up, not ended.
+            TimeoutError: it took longer than `patience` seconds; it is abandoned, not ended.
         """
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 

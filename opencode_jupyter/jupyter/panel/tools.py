@@ -1,4 +1,4 @@
-"""The tools of this kernel, for the panel: what there is, what calls meet, what one takes, whether a line fits."""
+"""The tools of this kernel for the panel: lists with their rules, parameters as forms, checks of lines."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _MAGIC = "%tool "
 
 
 def tools(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """All tools, and what a call of each would meet as the rules stand; ``agent``: whose rules.
+    """All tools, with the rule that decides a call of each; ``agent``: whose rules.
 
-    What is not loaded yet is loaded in the background, as for ``%tools``, and told when it is there.
+    Tools that are not loaded yet are loaded in the background, as for ``%tools``; pages are then notified.
 
     Returns:
         ``tools``: of each ``name``, ``source``, ``kind`` (`kind_of`), ``summary``, and under ``user`` and ``model`` the
@@ -64,7 +64,7 @@ def tool(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """One tool, by ``name``: ``fields`` (its parameters, as a form shows them) and ``description``.
 
     Raises:
-        ToolError: there is none of that name, or it does not describe itself in time.
+        ToolError: there is no tool of that name, or it does not describe itself in time.
     """
     chosen = _find_tool(panel, request)
     spec = panel.run_on_thread(spec_of, chosen, panel.notebook.workspace.registry)
@@ -76,11 +76,11 @@ def tool(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
-    """Whether ``source``, a ``%tool`` line or cell, makes the call of ``name`` with exactly the arguments ``input``.
+    """Check that ``source``, a ``%tool`` line or cell, makes the call of ``name`` with exactly the arguments ``input``.
 
     Returns:
-        ``errors``: what is wrong with the arguments, each a ``message`` and, where it is known, the ``path`` to it;
-        empty if nothing is.
+        ``errors``: problems of the arguments, each a ``message`` and, where it is known, the ``path`` to it;
+        empty if there are none.
 
     Raises:
         ToolError: the line makes another call.
@@ -119,7 +119,7 @@ def _decide(panel: Panel, permission: str, rules: Sequence[Rule]) -> dict[str, s
 
 
 def _prepare(panel: Panel) -> None:
-    """Have what is not loaded yet loaded, on another thread; tell pages if that brought something."""
+    """Load tools that are not loaded yet, on another thread; notify pages if that brought some."""
     registry = panel.notebook.workspace.registry
 
     def known() -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ def _find_tool(panel: Panel, request: dict[str, Any]) -> Tool:
 
 
 def _form_field(field: Field) -> dict[str, Any]:
-    """A parameter with the kind of box that it needs: one for JSON where no other fits."""
+    """A parameter with the kind of its form field: JSON where no other fits."""
     types = kinds(field.schema) - {"null"}
     options = [*field.schema.get("anyOf", ()), *field.schema.get("oneOf", ())]
     closed = all(choices(option) for option in options or [field.schema])

@@ -40,7 +40,7 @@ class SpillFolder:
 
 
 def error_reply(error: Exception) -> dict[str, str]:
-    """Why a file could not be read, in words for a person, as a reply."""
+    """A reply that says why a file could not be read."""
     if isinstance(error, FileNotFoundError):
         return {"error": f"The file was deleted: full outputs are kept for {RETENTION_DAYS:g} days."}
     return {"error": f"The file can't be read: {error}"}

@@ -23,16 +23,16 @@ PAGE_BYTES = 512 * 1024
 PART_BYTES = 1024 * 1024
 """Most bytes of one part of a download."""
 SCAN_SECONDS = 0.15
-"""How long one request may look for its line; the next one goes on from there. An ask is answered in between."""
+"""Seconds that one request may look for its line; the next one continues there, and others are answered in between."""
 NUMBER_SECONDS = 0.03
-"""How long a request for a place may count lines, so that its rows have numbers."""
+"""Seconds that a request for a position may count lines, so that its rows have numbers."""
 
 STEP = 256 * 1024
-"""Bytes between two places whose line number is remembered: 40,000 numbers for 10 GB."""
+"""Bytes between two positions whose line number is remembered: 40,000 numbers for 10 GB."""
 AT_ONCE = 8
 """Steps that are read together."""
 REMEMBERED = 16
-"""Files whose lines' places are kept."""
+"""Files whose line positions are kept."""
 PIECE = 8 * 1024
 """Bytes of a row of a line that is split; its first row may have up to twice as many."""
 LONGEST = 2 * PIECE
@@ -40,7 +40,7 @@ LONGEST = 2 * PIECE
 NEAR = 64
 """A split is at most so many bytes before its multiple."""
 STYLE_BYTES = 16 * 1024
-"""How far back a colour that is still on is looked for."""
+"""Bytes before a page in which active colours are looked for."""
 STYLES = 50
 _OPEN_ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*)?\Z")
 _SGR = re.compile(rb"\x1b\[([0-9;:]*)m")
@@ -155,7 +155,7 @@ class _OpenOutput:
     Args:
         file: the file.
         status: its status when it was opened.
-        index: what is known of its lines.
+        index: its known line positions.
     """
 
     def __init__(self, file: FileIO, status: os.stat_result, index: LineIndex) -> None:
@@ -220,7 +220,7 @@ class _OpenOutput:
 
 
 class ChangedError(Exception):
-    """The file is not what it was when its lines were counted."""
+    """The file was replaced since its lines were counted."""
 
 
 class LineIndex:
@@ -242,14 +242,14 @@ class LineIndex:
         self.ended = False
 
     def look(self, size: int) -> bool:
-        """Take in the file's size; False if it is too small to be the file that was counted."""
+        """Update the file's size; False if it is too small to be the file that was counted."""
         if size < self.counted:
             return False
         self.ended = size == self.counted
         return True
 
     def count(self, file: FileIO, deadline: float, until: int | None = None, newlines: int | None = None) -> bool:
-        """Count on, at least a little, so that every request gets on.
+        """Count on, at least a little, so that every request makes progress.
 
         Args:
             file: the file.
@@ -258,7 +258,7 @@ class LineIndex:
             newlines: stop when so many line ends are found.
 
         Returns:
-            Whether what was wanted is reached, or the file's end.
+            Whether the requested position is reached, or the file's end.
         """
         started = False
         while not (
@@ -331,7 +331,7 @@ class LineIndexes:
         return index
 
     def forget(self, status: os.stat_result) -> None:
-        """The file is not what it was."""
+        """Forget a file that was replaced."""
         self._known.pop((status.st_dev, status.st_ino), None)
 
 
@@ -342,7 +342,7 @@ class Row:
     data: bytes
     offset: int
     inside: bool
-    """Whether it goes on with the line of the row before."""
+    """Whether it continues the line of the row before."""
     end: int
     """Where the next row begins."""
 
@@ -353,7 +353,7 @@ def rows_of(data: bytes, start: int, inside: bool, *, last: bool, most: int | No
     Args:
         data: the bytes.
         start: where they are in the file.
-        inside: whether a line goes on there.
+        inside: whether a line continues there.
         last: whether the last row is whole: nothing follows, or a row begins where `data` ends. Else it is left out.
         most: at most so many rows, the first ones.
     """
@@ -404,7 +404,7 @@ def row_start(file: FileIO, offset: int) -> tuple[int, bool]:
 
 
 def inside_line(file: FileIO, offset: int) -> bool:
-    """Whether a line goes on at `offset`."""
+    """Whether a line continues at `offset`."""
     return offset > 0 and read_at(file, offset - 1, 1) != b"\n"
 
 

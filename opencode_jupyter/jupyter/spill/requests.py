@@ -1,4 +1,4 @@
-"""What the viewer asks for, by the request's ``kind``: see ``labextension/src/viewer/source.ts``."""
+"""Requests of the viewer by their ``kind``: see ``labextension/src/viewer/source.ts``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SpillRequests:
         return {"page": self._page, "extent": self._extent, "part": self._part, "search": self.searches.on_request}
 
     def close(self) -> None:
-        """End what goes on."""
+        """End running searches."""
         self.searches.close()
 
     def _page(self, request: dict[str, Any]) -> dict[str, Any]:

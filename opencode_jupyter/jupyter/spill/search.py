@@ -1,7 +1,7 @@
 """Searches in whole outputs: each in processes of its own, which can be ended at any time.
 
 ripgrep searches in time that grows with the text alone, whatever the expression, and what it reads is the text as a
-person sees it (``_visible_lines.py``). The control channel's thread only asks how far a search is.
+person sees it (``_visible_lines.py``). The control channel's thread only reads the state of a search.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ TEXT_CHARS = 10_000
 SEARCHES = 4
 """Searches at a time; a new one ends the oldest."""
 LONELY_SECONDS = 60.0
-"""A search that nobody asks about for so long ends: its page was closed."""
+"""A search that is not requested for so long ends: its page was closed."""
 FIRST_SECONDS = 0.08
 """How long the answer to a new search waits for a first hit or its end."""
 
 MARK_SECONDS = 0.5
-"""How long the hits of one page may take; without them its lines are still found."""
+"""Seconds that the hits of one page may take; without them its lines are still found."""
 MARKS = 5_000
 """Most hits that are marked in one page."""
 
@@ -61,18 +61,18 @@ class Pattern:
 
 
 class SpillSearch:
-    """One search, under way or over.
+    """One search, running or ended.
 
     Args:
-        file: what is searched; it is closed here.
-        pattern: what is looked for.
+        file: the file; it is closed here.
+        pattern: the pattern.
         rg: ripgrep's path.
 
     Attributes:
         bytes: size of the file when it began.
         scanned: bytes read so far.
-        error: why there is no result, in words for a person.
-        done: whether it is over.
+        error: why there is no result, as a text for a person.
+        done: whether it has ended.
         full: whether it ended because there were too many hits.
     """
 
@@ -107,11 +107,11 @@ class SpillSearch:
     # ------------------------------------------------------------------ on the control channel's thread
 
     def wait(self, seconds: float) -> None:
-        """Wait until there is something to tell, but not longer than `seconds`."""
+        """Wait for news of the search, at most `seconds`."""
         self._news.wait(seconds)
 
     def state(self, line: Any = None, direction: Any = 1) -> dict[str, Any]:
-        """How far it is, and the next line with a hit.
+        """The search's progress, and the next line with a hit.
 
         Args:
             line: look from this line on, itself left out; 0 for the first one.
@@ -140,7 +140,7 @@ class SpillSearch:
         return reply
 
     def stop(self) -> None:
-        """End it; harmless when it is over."""
+        """End it; harmless when it has ended."""
         self._stopped = True
         for process in self._processes:
             with contextlib.suppress(OSError):
@@ -270,7 +270,7 @@ class SpillSearches:
         return None
 
     def pattern(self, key: Any) -> Pattern | None:
-        """What the search `key` looks for; None if there is none."""
+        """The pattern of the search `key`; None if there is none."""
         search = self._searches.get(str(key))
         return search.pattern if search is not None and search.error is None else None
 
@@ -281,15 +281,15 @@ class SpillSearches:
 
 
 def marks_in(lines: list[str], pattern: Pattern) -> list[list[int]]:
-    """The hits in the rows of a page.
+    """The matches in the rows of a page.
 
     Args:
         lines: the rows, with their escapes.
-        pattern: what is looked for.
+        pattern: the pattern.
 
     Returns:
         ``[row, start, end]`` for each hit: positions in the row's visible text, in UTF-16 units as browsers count.
-        Empty where they can't be told: no ripgrep, or it took too long.
+        Empty where they are unknown: no ripgrep, or it took too long.
     """
     rg = find_rg()
     if rg is None or not lines:

@@ -1,4 +1,4 @@
-"""Tools that need a kernel, for work in the user's own namespace. The notebook adds them to its workspace."""
+"""The tools python and inspect, which work in the user's namespace. The notebook adds them to its workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _code_label(arguments: dict[str, Any], part: ToolPart) -> str:
-    """The call's title, unless that is an import or another line that tells little."""
+    """The call's title, unless that is an import or another line that says little."""
     title, code = str(getattr(part.state, "title", None) or ""), arguments.get("code")
     if title and not PREPARES.match(title):
         return title

@@ -1,10 +1,10 @@
-"""Where the output of code goes that a tool runs in the user's namespace: to the tool's card, never into a cell.
+"""The output of code that a tool runs in the user's namespace: it goes to the tool's card, never into a cell.
 
-What Python prints and displays is told apart by a context variable, not by exchanging ``sys.stdout``: threads and
-tasks that were there before keep their own output, and those that the code starts carry the variable with them.
-What comes later from them, when the call is over, goes to the cell that made the call. File descriptors 1 and 2 know
-no contexts; in a kernel they are led into a pipe while the code runs, so that child processes and C code show up too.
-They are given back while it awaits, since other cells run then.
+Prints and displays are separated by a context variable, not by replacing ``sys.stdout``: threads and
+earlier tasks keep their own output, and those that the code starts inherit the variable.
+Their output after the call has ended goes to the cell that made the call. File descriptors 1 and 2 have
+no contexts; in a kernel they are redirected into a pipe while the code runs, for child processes and C code.
+They are restored while it awaits, since other cells run then.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from .capture_context import CAPTURE
 from .traceback_text import plain
 
 QUEUED = 8 * 1024 * 1024
-"""Characters that wait to be taken; code that prints faster waits too."""
+"""Characters that wait to be read; code that prints faster is blocked."""
 
 MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
-"""Pictures that are attached, best first, and the ends of their names. SVG is text, and may carry script."""
+"""Pictures that are attached, best first, and their file suffixes. SVG is text, and may contain script."""
 MAX_PICTURES = 20
 """Pictures of one run that are attached."""
 LARGEST = 5 * 1024 * 1024
 """Bytes of one of them."""
 SOURCE_CHARS = 20_000
-"""Characters of a source (HTML, Markdown) shown for want of a plain text."""
+"""Characters of a source (HTML, Markdown) shown where there is no plain text."""
 _EMPTY = "<IPython.core.display."
-"""What the plain text of ``display(HTML(...))`` begins with; it says nothing."""
+"""Start of the uninformative plain text of ``display(HTML(...))``."""
 
 RENDERING = "application/x-opencode-rendering"
-"""MIME type of the number under which a capture keeps how it draws a bundle's object."""
+"""MIME type of the number under which a capture keeps the rendering of a bundle's object."""
 
 
 class NoInputError(RuntimeError):
@@ -63,13 +63,13 @@ class Capture:
 
     Args:
         shell: IPython's shell.
-        descriptors: lead file descriptors 1 and 2 here too.
+        descriptors: redirect file descriptors 1 and 2 here too.
 
     Attributes:
         attachments: pictures that were displayed.
         tables: tables that were displayed (`core.result.TABLES`).
-        described: what the output says of these pictures and tables, for a model.
-        closed: the run is over: what still comes goes to the cell that made the call.
+        described: the output's texts about these pictures and tables, for a model.
+        closed: the run has ended: later output goes to the cell that made the call.
     """
 
     def __init__(self, shell: Any, *, descriptors: bool) -> None:
@@ -92,7 +92,7 @@ class Capture:
     # ------------------------------------------------------------------ on the main thread
 
     def open(self) -> None:
-        """Begin to take what the code writes."""
+        """Begin to capture."""
         if self._pipe is not None:
             self._pipe.open(sys.stdout)
         for stream in (sys.stdout, sys.stderr):
@@ -110,7 +110,7 @@ class Capture:
         self._patch(threading, "excepthook", self._thread_failed)
 
     def close(self) -> None:
-        """Give everything back; what comes later is not ours."""
+        """Restore everything; later output is not captured."""
         self.closed = True
         for patch in reversed(self._patches):
             patch.undo()
@@ -120,7 +120,7 @@ class Capture:
 
     @contextlib.contextmanager
     def context(self) -> Iterator[None]:
-        """What is written inside, on this thread and in tasks that begin inside, is this run's."""
+        """Capture output inside, on this thread and in tasks that begin inside."""
         token = CAPTURE.set(self)
         try:
             yield
@@ -129,7 +129,7 @@ class Capture:
 
     @contextlib.contextmanager
     def descriptors(self) -> Iterator[None]:
-        """What child processes that begin inside and C code write is this run's."""
+        """Capture output of C code and of child processes that begin inside."""
         if self._pipe is not None:
             self._pipe.redirect()
         try:
@@ -139,7 +139,7 @@ class Capture:
                 self._pipe.restore()
 
     def write(self, text: str) -> int:
-        """Take text, from any thread."""
+        """Add text, from any thread."""
         if os.getpid() != self._pid:  # a forked child: its memory is not ours, its file descriptor is
             os.write(1, text.encode("utf-8", "replace"))
             return len(text)
@@ -152,12 +152,12 @@ class Capture:
         return len(text)
 
     def write_line(self, text: str) -> None:
-        """Take text that stands on lines of its own."""
+        """Add text on lines of its own."""
         start = "" if self._at_start else "\n"
         self.write(start + text.removesuffix("\n") + "\n")
 
     def show(self, data: dict[str, Any]) -> None:
-        """Take a MIME bundle: its words, and its pictures."""
+        """Add a MIME bundle: its text and its pictures."""
         rendering = self._renderings.pop(data.get(RENDERING), None)
         if rendering is not None:
             self._show_rendering(rendering)
@@ -170,7 +170,7 @@ class Capture:
             self.write_line(text)
 
     def _show_rendering(self, rendering: Rendering) -> None:
-        """Take a table or a picture: what the output says of it is for a model, since a card draws it."""
+        """Add a table or a picture; the output describes it for a model, since a card draws it."""
         for picture in rendering.attachments[: max(0, MAX_PICTURES - len(self.attachments))]:
             end = (picture.filename or "").rpartition(".")[2] or "png"
             self.attachments.append(replace(picture, filename=f"figure-{len(self.attachments) + 1}.{end}"))
@@ -181,7 +181,7 @@ class Capture:
     # ------------------------------------------------------------------ on the engine's thread
 
     def take(self) -> str:
-        """What was written since the last time."""
+        """The text since the last time."""
         pieces = []
         while self._pieces:
             pieces.append(self._pieces.popleft())
@@ -191,7 +191,7 @@ class Capture:
 
     @property
     def drained(self) -> bool:
-        """Whether nothing can come through the descriptors any more."""
+        """Whether the descriptors' pipe has ended."""
         return self._pipe is None or self._pipe.ended.is_set()
 
     def _from_descriptor(self, text: str) -> bool:
@@ -204,13 +204,13 @@ class Capture:
         return True
 
     def finish(self) -> None:
-        """From now on, what comes through the descriptors is the calling cell's too."""
+        """From now on, output through the descriptors is the calling cell's too."""
         self.closed = self._finished = True
 
-    # ------------------------------------------------------------------ what takes the place of what
+    # ------------------------------------------------------------------ replacements
 
     def _patch(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        with contextlib.suppress(AttributeError, TypeError):  # an object of the user's that can't be changed
+        with contextlib.suppress(AttributeError, TypeError):  # an object of the user's that refuses attributes
             self._patches.append(_Patch(owner, name, make(getattr(owner, name))))
 
     def _is_active(self) -> bool:
@@ -223,7 +223,7 @@ class Capture:
         return write
 
     def _format_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Frames and figures are drawn as the results of own tools are; a bundle names the drawing by a number."""
+        """Render frames and figures as results of own tools are; a bundle names the rendering by a number."""
 
         def format(value: Any, *args: Any, **kwargs: Any) -> Any:
             data, metadata = original(value, *args, **kwargs)
@@ -249,7 +249,7 @@ class Capture:
         return publish
 
     def _traceback_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """A traceback that IPython shows while the code goes on: of ``%run``, or of a value that can't be shown."""
+        """A traceback that IPython shows while the code runs: of ``%run``, or of a value that can't be shown."""
 
         def show(kind: Any, error: Any, lines: Any, *rest: Any) -> Any:
             if not self._is_active():
@@ -270,7 +270,7 @@ class Capture:
         return make
 
     def _payload_to(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """What is meant for the calling cell's page: the pager (``name?``), a text for the next cell (``%load``)."""
+        """Payloads for the calling cell's page: the pager (``name?``), a text for the next cell (``%load``)."""
 
         def write(data: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._is_active() or not isinstance(data, dict):
@@ -284,7 +284,7 @@ class Capture:
         return write
 
     def _thread_failed(self, original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A thread's exception is told when its own context, and with it whose output this is, has been left."""
+        """Report a thread's exception in its own context, which has been left by then."""
 
         def report(args: Any) -> None:
             context = self._threads.get(args.thread) if args.thread is not None else None
@@ -304,7 +304,7 @@ class Capture:
 
 
 def current() -> Capture | None:
-    """The run that this context belongs to, if it is not over."""
+    """The capture of this context, if it has not ended."""
     capture = CAPTURE.get()
     return capture if capture is not None and not capture.closed else None
 
@@ -324,15 +324,15 @@ def _leave(*_: Any, **__: Any) -> None:
 class _Patch:
     """An attribute in the place of another, until `undo`."""
 
-    def __init__(self, owner: Any, name: str, ours: Any) -> None:
-        self._owner, self._name, self._ours = owner, name, ours
+    def __init__(self, owner: Any, name: str, replacement: Any) -> None:
+        self._owner, self._name, self._replacement = owner, name, replacement
         self._had = name in vars(owner)
         self._before = vars(owner).get(name)
-        setattr(owner, name, ours)
+        setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        if vars(self._owner).get(self._name) is not self._ours:
-            return  # somebody put another on top of it, which calls ours, which calls the one before
+        if vars(self._owner).get(self._name) is not self._replacement:
+            return  # replaced again; that one calls ours, which calls the original
         if self._had:
             setattr(self._owner, self._name, self._before)
         else:
@@ -349,7 +349,7 @@ class _Pipe:
         self.ended = threading.Event()
 
     def open(self, late: Any) -> None:
-        """Begin to read; what `give` does not take is written to `late`, as the calling cell's."""
+        """Begin to read; text that `give` refuses is written to `late`, as the calling cell's."""
         read_end, self._write_end = os.pipe()
         context = contextvars.copy_context()
         reader = threading.Thread(
@@ -358,7 +358,7 @@ class _Pipe:
         reader.start()
 
     def redirect(self) -> None:
-        """Lead the descriptors here."""
+        """Redirect the descriptors here."""
         if self._write_end is None:
             return
         _flush_c()
@@ -367,7 +367,7 @@ class _Pipe:
         os.dup2(self._write_end, 2)
 
     def restore(self) -> None:
-        """Put back what they were. A signal may end this early; calling it again does the rest."""
+        """Restore the descriptors. A signal may end this early; calling it again does the rest."""
         if not self._before:
             return
         _flush_c()
@@ -386,7 +386,7 @@ class _Pipe:
         self.ended.set()
 
     def close(self) -> None:
-        """Put back what they were. The reader ends when the last child that still writes has ended."""
+        """Restore the descriptors. The reader ends when the last child that still writes has ended."""
         self.restore()
         if self._write_end is not None:
             os.close(self._write_end)
@@ -435,11 +435,11 @@ def picture_of(data: dict[str, Any], before: int) -> tuple[Attachment | None, st
 
 
 def bundle_text(data: dict[str, Any], pictured: bool = False) -> str:
-    """A bundle in words: its plain text, or the source of its Markdown, LaTeX or HTML where that says nothing.
+    """A bundle's text: its plain text, or the source of its Markdown, LaTeX or HTML where that says nothing.
 
     Args:
         data: MIME type -> content.
-        pictured: its picture is attached, so nothing is missing if there are no words.
+        pictured: its picture is attached, so nothing is missing if there is no text.
     """
     plain = data.get("text/plain")
     text = plain if isinstance(plain, str) else ""

@@ -1,4 +1,4 @@
-"""Which run of code captures what is written in this context (`capture`), and how a card leaves that context."""
+"""The run of code that captures the output of this context (`capture`), and how a card leaves that context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAPTURE: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("openco
 
 @contextlib.contextmanager
 def outside() -> Iterator[None]:
-    """What is written inside is the cell's: the cards and questions of a call that captured code makes."""
+    """Output inside is the cell's: the cards and questions of a call that captured code makes."""
     token = CAPTURE.set(None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The output of a run of code as it grows, and as the result carries it in the end."""
+"""The output of a run of code as it grows, and as the result has it in the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE = 64 * 1024
 
 
 class LiveOutput:
-    """Takes what was captured: shows its end while the code runs, keeps the whole in a spill file if it is long.
+    """Reads captured output: shows its end while the code runs, keeps the whole in a spill file if it is long.
 
     Lines that a progress bar writes over and over (with carriage returns) are kept as they last stood.
     """
@@ -31,7 +31,7 @@ class LiveOutput:
         self._last: dict[str, Any] = {}
 
     def update(self, message: str | None = None) -> None:
-        """Show what has come. `message` says why nothing has yet."""
+        """Show the output so far. `message` says why there is none yet."""
         self._take()
         metadata = dict(self._more)
         text = self._text()
@@ -46,13 +46,13 @@ class LiveOutput:
             self._ctx.metadata(metadata=metadata)
 
     def abandon(self, note: str | None) -> None:
-        """The call was stopped: what came so far stays on the running part."""
+        """Keep the output so far on the running part: the call was stopped."""
         self._take()
         text = "\n".join(filter(None, [self._text().rstrip("\n"), note]))
         self._ctx.metadata(metadata={**self._more, **({"output": text} if text else {})})
 
     def finish(self) -> Spilled:
-        """No more comes: the whole, cut to the limits."""
+        """End, and return the whole output, cut to the limits."""
         self._capture.finish()
         self._take()
         self._feed(self._line.rstrip("\r"))
@@ -60,7 +60,7 @@ class LiveOutput:
         return self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
 
     def result(self, title: str, note: str, value: Any = None) -> ToolResult:
-        """What the run gives back; `value` is what its last expression gave."""
+        """The result of the run; `value` is that of its last expression."""
         whole = self.finish()
         pictures = self._capture.attachments
         output = "\n".join(filter(None, [whole.text.removesuffix("\n"), note]))
@@ -83,7 +83,7 @@ class LiveOutput:
         return metadata
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the spill file."""
         self._capture.finish()
         self._sink.close()
 

@@ -85,8 +85,8 @@ class CodeRun:
 
     Args:
         shell: IPython's shell.
-        code: what a cell would hold.
-        capture: where its output goes.
+        code: the source, as in a cell.
+        capture: captures its output.
         pulse: see `Interrupts`.
     """
 
@@ -102,12 +102,12 @@ class CodeRun:
         self.other_children: frozenset[int] = frozenset()
         """The child processes that were there then."""
         self.value: Any = None
-        """What the expression at the end gave."""
+        """The value of the expression at the end."""
 
     # ------------------------------------------------------------------ from any thread
 
     def stop(self) -> None:
-        """End it. If it goes on, call again."""
+        """End it. If it continues, call this again."""
         if self.finished.cancel():
             return  # it has not begun, and will not
         if self._task is not None:
@@ -131,7 +131,7 @@ class CodeRun:
     # ------------------------------------------------------------------ on the main thread
 
     def begin(self) -> None:
-        """Run it; code that awaits may go on when this returns.
+        """Run it; code that awaits may continue when this returns.
 
         Raises:
             KeyboardInterrupt: a person interrupted; the cell that waits should know.

@@ -1,4 +1,4 @@
-"""A variable described: what it is, how large, what is in it, where it comes from. None of its own code is run."""
+"""Descriptions of variables: type, size, content, origin. None of their own code is run."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
     """Describe a value.
 
     Args:
-        value: what.
-        name: what it goes under, in case that looks like a secret's.
+        value: the value.
+        name: its name, in case that looks like a secret's.
         rows: rows or items of it that are shown.
     """
     kind = type(value)
@@ -104,7 +104,7 @@ def describe(value: Any, *, name: str = "", rows: int = 5) -> Description:
 
 
 def size_of(value: Any) -> str:
-    """Length or shape, where it can be known without asking the object; else nothing."""
+    """Length or shape, where it is known without running the object's code; else ""."""
     kind = type(value)
     if is_one_of(kind, (*_TEXTS, range)):
         return str(len(value))

@@ -1,4 +1,4 @@
-"""Ending Python code on the main thread from outside, so that it hits that code and nothing else.
+"""Interrupting Python code on the main thread from outside, and nothing else.
 
 Stop and time limits come as SIGURG, sent to the main thread alone. Unlike an exception that is put into a thread it
 wakes ``time.sleep`` and every wait that Python can be woken from, and unlike SIGINT it is ignored where nobody

@@ -149,7 +149,7 @@ async def _wait(
 
 
 async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
-    """End the code; False if it goes on."""
+    """End the code; False if it continues."""
     for _ in range(ATTEMPTS):
         run.stop()
         if run.began is not None:

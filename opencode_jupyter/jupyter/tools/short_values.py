@@ -1,4 +1,4 @@
-"""Values in a few words, without calling any code of their own.
+"""Short texts of values, without calling any code of their own.
 
 Only values of exactly known types are written out; a class of the user's, also one derived from a known type, may
 have a ``__repr__`` that does anything.
@@ -57,14 +57,14 @@ HIDDEN = "(hidden: its name looks like a secret's)"
 
 
 def is_secret(name: Any, value: Any) -> bool:
-    """Whether a value should not be shown, by the name it goes under. Numbers are none: ``max_tokens``."""
+    """Whether a value should be hidden because of its name. Numbers are none: ``max_tokens``."""
     if type(name) is bytes:  # os.environ keeps bytes
         name = name.decode("utf-8", "replace")
     return type(name) is str and is_one_of(type(value), (str, bytes)) and _SECRET.search(name) is not None
 
 
 def is_secret_column(label: Any) -> bool:
-    """Whether a table's column should not be shown. Its keys and tokens are data more often than secrets."""
+    """Whether a table's column should be hidden. Columns of keys and tokens are data more often than secrets."""
     return type(label) is str and _SECRET_COLUMN.search(label) is not None
 
 
@@ -87,7 +87,7 @@ def short(value: Any, room: int = ROOM) -> str:
 
 
 def short_or_hidden(name: Any, value: Any, room: int) -> str:
-    """The same, unless the name that the value goes under looks like a secret's."""
+    """The same, unless the value's name looks like a secret's."""
     return HIDDEN if is_secret(name, value) else short(value, room)
 
 

@@ -1,4 +1,4 @@
-"""What a type says of itself, read without letting it say anything: a metaclass or a property would run code."""
+"""Attributes of types, read without running code of metaclasses or properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUALNAME = type.__dict__["__qualname__"]
 _MODULE = type.__dict__["__module__"]
 
 Missing = object()
-"""There is no such attribute."""
+"""Stands for a missing attribute."""
 
 
 def is_one_of(kind: type, types_: Iterable[object]) -> bool:
