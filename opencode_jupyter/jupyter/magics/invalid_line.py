@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from ...core import ids
-from ...core.call_state import Failed, ToolPart, now_ms
+from ...core.call_outcome import error_code
+from ...core.call_state import ERROR_CODE, Failed, ToolPart, now_ms
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ...workspace import Workspace
 from ..cards.call_json import card_part
@@ -29,6 +30,7 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> bool:
     tool = name or (typed.split() or ["tool"])[0]
     rest = typed.removeprefix(tool).strip()
     now = now_ms()
+    text, code = full_text(error, for_person=True), {ERROR_CODE: error_code(error)}
     part_id = ids.create("part")
     session = workspace.sessions.default
     part = ToolPart(
@@ -37,7 +39,7 @@ def show_refusal(workspace: Workspace, line: str, error: ToolError) -> bool:
         session.message_id or ids.create("message"),
         part_id,
         tool,
-        workspace.masked(Failed({"line": rest} if rest else {}, now, now, full_text(error, for_person=True))),
+        workspace.masked(Failed({"line": rest} if rest else {}, now, now, text, code)),
         outcome=outcome,
     )
     try:

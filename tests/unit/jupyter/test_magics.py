@@ -144,6 +144,7 @@ def test_a_line_that_is_no_call_leaves_a_card_too(ip: Shell) -> None:
     (card,) = cards(ip)
     assert card["state"]["status"] == "error"
     assert "limit must be a number" in card["state"]["error"]
+    assert card["ui"]["code"] == "OJ-invalid-arguments"
     assert ip.run("r = %tool -q read a.txt\nr.title")
 
 
