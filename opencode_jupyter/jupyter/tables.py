@@ -270,9 +270,5 @@ def _td(column: str, text: str) -> str:
     """A cell of the HTML form."""
     style = _ACTION_STYLES.get(text) if column in ("action", "now") else None
     shown = f'<span style="{style}">{escape(text)}</span>' if style else escape(text)
-    return f'<td style="{_cell_style(text)}">{shown}</td>'
-
-
-def _cell_style(text: str) -> str:
-    """Style of a cell; one with a few words stays on one line, and a narrow notebook scrolls the table."""
-    return "text-align:left" + (";white-space:nowrap" if len(text) <= UNWRAPPED_CHARS else "")
+    wrap = ";white-space:nowrap" if len(text) <= UNWRAPPED_CHARS else ""  # a narrow notebook scrolls the table
+    return f'<td style="text-align:left{wrap}">{shown}</td>'

@@ -190,10 +190,12 @@ def table_of(part: ToolPart, base: Path | None) -> dict[str, Any] | None:
         return None
     rows = [row for row in result.records[:ROWS] if isinstance(row, dict)]
     columns = list(dict.fromkeys(str(key) for row in rows for key in row))[:COLUMNS]
+    # the tool may have counted further than it returned
+    counts = [count for name in ("total", "matches", "count") if isinstance(count := state.metadata.get(name), int)]
     return {
         "columns": columns,
         "rows": [[_value(name, row.get(name), base) for name in columns] for row in rows],
-        "total": max(len(result.records), _total(state)),
+        "total": max([len(result.records), *counts]),
     }
 
 
@@ -218,12 +220,6 @@ def value_tables(tables_json: Any) -> list[dict[str, Any]]:
                 made[key] = table[key]
         tables.append({"name": str(table.get("name") or ""), **made, "total": max(made.get("total", 0), len(rows))})
     return tables
-
-
-def _total(state: Completed) -> int:
-    """The number of all matches, where the tool counted more than it returned."""
-    counts = [state.metadata.get(name) for name in ("total", "matches", "count")]
-    return max((n for n in counts if isinstance(n, int)), default=0)
 
 
 def _value(name: str, value: Any, base: Path | None) -> str:

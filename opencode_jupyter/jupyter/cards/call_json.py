@@ -384,15 +384,13 @@ def linked_file(part: ToolPart, diff: Any, directory: Path | None) -> dict[str, 
     if not path or "\0" in path:
         return None
     opens: dict[str, Any] = {"path": os.path.normpath(os.path.join(directory, os.path.expanduser(path)))}
-    line = _changed_line(diff) if isinstance(diff, str) and diff else _argument_line(arguments)
-    if line is not None:
+    if isinstance(diff, str) and diff:
+        line = _changed_line(diff)
+    else:
+        line = next((arguments[name] for name in ("offset", "line") if isinstance(arguments.get(name), int)), None)
+    if line is not None and line > 0:
         opens["line"] = line
     return opens
-
-
-def _argument_line(arguments: dict[str, Any]) -> int | None:
-    line = next((arguments[k] for k in ("offset", "line") if isinstance(arguments.get(k), int)), None)
-    return line if line is not None and line > 0 else None
 
 
 def _changed_line(diff: str) -> int | None:

@@ -66,7 +66,9 @@ def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = 
     for value in (*(arguments.get(name) for name in TELLING), *arguments.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
             return telling_line(str(value))
-    return _counts(arguments)
+    return ", ".join(
+        name + (f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in arguments.items()
+    )[:CHARS]
 
 
 def _with_project_paths(tool: str, arguments: dict[str, Any], directory: Path, base: Path) -> dict[str, Any]:
@@ -116,14 +118,6 @@ def label_of_wire(wire: dict[str, Any], directory: Path | None = None, base: Pat
 def label_for(tool: str, arguments: dict[str, Any], directory: Path | None = None, base: Path | None = None) -> str:
     """The label of a call from its arguments alone. See `label_of`."""
     return label_of(ToolPart("", "", "", "", tool, Pending(arguments)), directory, base)
-
-
-def _counts(arguments: dict[str, Any]) -> str:
-    """Arguments that are no text, by name and how many things each holds: ``rows (3), options (2)``."""
-    counts = (
-        (name, f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in arguments.items()
-    )
-    return ", ".join(name + count for name, count in counts)[:CHARS]
 
 
 def first_line(value: Any) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from html import escape
+from itertools import takewhile
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -98,7 +99,8 @@ class _Renderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         url = str(tokens[idx].attrs["href"])
-        label = "".join(token.content for token in tokens[idx + 1 : _closing(tokens, idx)])
+        inside = takewhile(lambda token: token.type != "link_close", tokens[idx + 1 :])
+        label = "".join(token.content for token in inside)
         env["href"] = f' <span class="oc-s-dim">({escape(visible(url))})</span>' if label and label != url else ""
         return f'<a class="oc-s-link" href="{escape(url)}" rel="noopener">{"" if label else escape(visible(url))}'
 
@@ -109,10 +111,6 @@ class _Renderer(RendererHTML):
         """A formula, which the page's typesetter finds inside a card that it leaves alone."""
         span = f'<span class="{MATH}">{escape(tokens[idx].content)}</span>'
         return f"<div>{span}</div>" if tokens[idx].block else span
-
-
-def _closing(tokens: Sequence[Token], at: int) -> int:
-    return next(index for index in range(at, len(tokens)) if tokens[index].type == "link_close")
 
 
 @cache

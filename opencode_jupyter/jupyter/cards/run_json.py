@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.call_state import Completed, Pending, Running, State
@@ -33,42 +34,39 @@ PARTS: Mapping[str, Kind] = {"text": "text", "reasoning": "reasoning"}
 """Types of parts that are shown, as which kind of item."""
 
 
+@dataclass(slots=True, eq=False)
 class Item:
     """One item of the card.
 
     Attributes:
         kind: its kind; ``gone`` for an item of a broken stream that the run withdrew.
         id: the part's id, or the call's.
+        index: its position on the card.
+        message: the id of its message.
         call: of a call: the call itself.
         parent: of a call inside another one: that one's call id.
         done: its text is complete.
+        children: the calls inside this one that have an item.
+        pieces: the pieces of its text.
+        growth: those that were not sent yet.
+        length: length of the text that was sent, as JavaScript counts.
     """
 
-    __slots__ = (
-        "_whole", "call", "children", "done", "growth", "id", "index", "kind", "length", "message", "parent",
-        "pieces", "sent", "sent_at", "sent_state",
-    )  # fmt: skip
-
-    def __init__(self, kind: Kind, id: str, index: int, *, call: Call | None = None, parent: str = "") -> None:
-        self.kind: Kind = kind
-        self.id = id
-        self.index = index
-        self.call = call
-        self.parent = parent
-        self.done = False
-        self.children: list[Call] = []
-        """The calls inside this one that have an item."""
-        self.pieces: list[str] = []
-        self.growth: list[str] = []
-        """Text that was not sent yet."""
-        self.length = 0
-        """Length of the text that was sent, as JavaScript counts."""
-        self.sent: tuple[Any, ...] | None = None
-        self.sent_state: State | None = None
-        self.sent_at = 0.0
-        self.message = call.part.message_id if call is not None else ""
-        """The message that it is in."""
-        self._whole: str | None = None
+    kind: Kind
+    id: str
+    index: int
+    message: str = ""
+    call: Call | None = None
+    parent: str = ""
+    done: bool = False
+    children: list[Call] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    growth: list[str] = field(default_factory=list)
+    length: int = 0
+    sent: tuple[Any, ...] | None = None
+    sent_state: State | None = None
+    sent_at: float = 0.0
+    _whole: str | None = None
 
     @property
     def text(self) -> str:
@@ -146,8 +144,7 @@ class RunItems:
             kind = "summary"
         item = self._by_id.get(part["id"])
         if item is None:
-            item = self._add(Item(kind, part["id"], len(self.items)))
-            item.message = str(part.get("messageID", ""))
+            item = self._add(Item(kind, part["id"], len(self.items), str(part.get("messageID", ""))))
         return item
 
     def _add(self, item: Item) -> Item:
@@ -157,7 +154,7 @@ class RunItems:
         return item
 
     def _add_call(self, call: Call, parent: str) -> None:
-        item = self._add(Item("call", call.part.call_id, len(self.items), call=call, parent=parent))
+        item = self._add(Item("call", call.part.call_id, len(self.items), call.part.message_id, call, parent))
         self._by_id[call.part.id] = item
 
         def changed(_: Any) -> None:

@@ -229,7 +229,7 @@ class HeldInterrupts:
         if noted is None:
             return
         self.deliver()
-        raise KeyboardInterrupt if runs_code() or not _loop_runs() else asyncio.CancelledError
+        raise KeyboardInterrupt if runs_code() or running_loop() is None else asyncio.CancelledError
 
     def deliver(self) -> None:
         """Pass a held signal to the original handler."""
@@ -287,10 +287,11 @@ def _do_nothing() -> None:
     """No thread waits."""
 
 
-def _loop_runs() -> bool:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs on this thread, if one does."""
     with contextlib.suppress(RuntimeError):
-        return asyncio.get_running_loop().is_running()
-    return False
+        return asyncio.get_running_loop()
+    return None
 
 
 def in_cell_task() -> bool:

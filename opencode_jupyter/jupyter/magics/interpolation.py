@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ ROWS = 5
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _CONVERTED = re.compile(r"^(?P<expr>.+?)(?P<how>!r|!s|!a)?(?P<spec>:(?![\s=])[^:{}]*)?$", re.DOTALL)
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"": lambda value: value, "!r": repr, "!s": str, "!a": ascii}
 _SPEC = re.compile(r"(?:.?[<>=^])?[ +-]?z?#?0?\d*[,_]?(?:\.\d+)?[a-zA-Z%]?|(?:[%\w][-%\w.,/: ]*)")
 
 
@@ -167,7 +168,7 @@ def _value(expression: _Expression, variables: Mapping[str, Any]) -> str:
     try:
         # The user's own expression in the user's own cell: the same as in an f-string.
         value = eval(compile(tree, "<%%agent>", "eval"), dict(variables))  # noqa: S307
-        text = _formatted(value, conversion, spec) if conversion or spec else model_text(source, value)
+        text = format(_CONVERSIONS[conversion](value), spec) if conversion or spec else model_text(source, value)
     except Exception as error:
         raise InvalidArgumentsError(
             f"{shown} in the request can't be evaluated: {type(error).__name__}: {error}. "
@@ -179,12 +180,6 @@ def _value(expression: _Expression, variables: Mapping[str, Any]) -> str:
             "model's provider. If it is not a secret, rename it. Nothing was sent."
         )
     return text
-
-
-def _formatted(value: Any, conversion: str, spec: str) -> str:
-    if conversion:
-        value = repr(value) if conversion == "!r" else ascii(value) if conversion == "!a" else str(value)
-    return format(value, spec)
 
 
 def model_text(name: str, value: Any) -> str:

@@ -12,7 +12,6 @@ from .mcp import problem_of
 
 if TYPE_CHECKING:
     from ...core.result import Attachment, ToolResult
-    from ...mcp.results import Prompt
     from .mcp import McpLine
 
 RESOURCE_CHARS = 20_000
@@ -48,8 +47,18 @@ def list_prompts(line: McpLine) -> Table:
     """``%mcp prompts``: the prompts of the servers."""
     server = _optional_server(line)
     prompts = list(line.wait(line.servers.prompts(server)).values())
-    rows = [{"prompt": _key(p), "arguments": _arguments(p), "description": p.description} for p in prompts]
-    notes = [f"%mcp prompt {rows[0]['prompt']} {_example(prompts[0])}".rstrip()] if rows else []
+    rows = [
+        {
+            "prompt": f"{prompt.server}/{prompt.name}",
+            "arguments": [a["name"] if a.get("required") else f"[{a['name']}]" for a in prompt.arguments],
+            "description": prompt.description,
+        }
+        for prompt in prompts
+    ]
+    notes = []
+    if rows:
+        example = " ".join(f"{a['name']}=..." for a in prompts[0].arguments if a.get("required"))
+        notes.append(f"%mcp prompt {rows[0]['prompt']} {example}".rstrip())
     return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
 
 
@@ -130,15 +139,3 @@ def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) ->
     if missing or unknown:
         problems = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(unknown)}" if unknown else ""]
         raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, problems))}.")
-
-
-def _key(prompt: Prompt) -> str:
-    return f"{prompt.server}/{prompt.name}"
-
-
-def _arguments(prompt: Prompt) -> list[str]:
-    return [argument["name"] if argument.get("required") else f"[{argument['name']}]" for argument in prompt.arguments]
-
-
-def _example(prompt: Prompt) -> str:
-    return " ".join(f"{argument['name']}=..." for argument in prompt.arguments if argument.get("required"))

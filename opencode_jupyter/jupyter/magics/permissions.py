@@ -77,10 +77,15 @@ def run(notebook: Notebook, text: str, agent: str | None = None) -> Any:
     line = PermissionLine(notebook, PERMISSIONS, text)
     line.agent = agent
     try:
-        return line.run(_HANDLERS)
+        return line.run(_HANDLERS | dict.fromkeys(_ENGINE_HANDLERS, _run_on_engine))
     finally:
         if line.command in CHANGING:
             notebook.panel.changed("rules")
+
+
+def _run_on_engine(line: PermissionLine) -> Table:
+    table: Table = line.notebook.on_engine(_ENGINE_HANDLERS[line.command], line)
+    return table.show() if isinstance(table, Confirmation) else table
 
 
 def _list(line: PermissionLine) -> Table:
@@ -99,11 +104,6 @@ def _list(line: PermissionLine) -> Table:
 
 
 def _add(line: PermissionLine) -> Confirmation:
-    table: Confirmation = line.notebook.on_engine(_added, line)
-    return table.show()
-
-
-def _added(line: PermissionLine) -> Confirmation:
     workspace, agent, action = line.workspace, line.agent, cast("Action", line.command)
     rest, text, project = _project_option(line.rest, line.line)
     if not rest:
@@ -140,11 +140,6 @@ def _save(
 
 
 def _revoke(line: PermissionLine) -> Confirmation:
-    table: Confirmation = line.notebook.on_engine(_revoked, line)
-    return table.show()
-
-
-def _revoked(line: PermissionLine) -> Confirmation:
     workspace, agent, rest = line.workspace, line.agent, line.rest
     if not rest:
         raise InvalidArgumentsError("%permissions revoke needs a rule's number (see %permissions) or a permission.")
@@ -302,11 +297,6 @@ def _revocable(own: list[Rule]) -> str:
 
 
 def _sandbox(line: PermissionLine) -> Table:
-    table: Table = line.notebook.on_engine(_set_sandbox, line)
-    return table
-
-
-def _set_sandbox(line: PermissionLine) -> Table:
     service = line.workspace.service(Sandbox)
     options = [name for name in line.options if line.flag(name)]
     name = line.next("") if line.rest else None
@@ -352,13 +342,5 @@ def sandbox_table(workspace: Workspace) -> Table:
 
 
 CHANGING = (*ACTIONS, "revoke", "mode", "sandbox")
-_HANDLERS = {
-    **dict.fromkeys(ACTIONS, _add),
-    "list": _list,
-    "revoke": _revoke,
-    "mode": _mode,
-    "sandbox": _sandbox,
-    "test": _test,
-    "history": _history,
-    "log": _log,
-}
+_HANDLERS = {"list": _list, "mode": _mode, "test": _test, "history": _history, "log": _log}
+_ENGINE_HANDLERS = {**dict.fromkeys(ACTIONS, _add), "revoke": _revoke, "sandbox": _sandbox}

@@ -196,7 +196,9 @@ def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
             for decision in decisions
             for pattern, rule in zip(decision.patterns, decision.rules, strict=False)
         ]
-        return {"how": "call", "verdict": _verdict(rows), "rows": rows}
+        actions = {row["action"] for row in rows}
+        verdict = "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
+        return {"how": "call", "verdict": verdict, "rows": rows}
     permission, note = permission_named(workspace, name)
     pattern = text or "*"
     row = _row(permission, pattern, rule_now(workspace, permission, pattern, agent, by))
@@ -235,11 +237,6 @@ def _row(permission: str, pattern: str, rule: Rule) -> dict[str, Any]:
         "action": rule.action,
         "rule": {**rule.to_wire(), "origin": rule.origin},
     }
-
-
-def _verdict(rows: list[dict[str, Any]]) -> str:
-    actions = {row["action"] for row in rows}
-    return "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
 
 
 def _agent(panel: Panel, request: dict[str, Any]) -> str | None:

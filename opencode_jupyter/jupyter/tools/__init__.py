@@ -28,16 +28,15 @@ PYTHON_CARD = CARDS["python"] = CardSpec(label=_code_label)
 
 def kernel_tools(notebook: Notebook) -> dict[str, Callable[[], Tool]]:
     """Functions that make the built-in tools of one notebook, by their ids."""
-    return {"python": lambda: _python(notebook), "inspect": lambda: _inspect(notebook)}
 
+    def python() -> Tool:
+        from .python import python_tool  # here: at the first use
 
-def _python(notebook: Notebook) -> Tool:
-    from .python import python_tool
+        return python_tool(notebook)
 
-    return python_tool(notebook)
+    def inspect() -> Tool:
+        from .inspect import inspect_tool
 
+        return inspect_tool(notebook)
 
-def _inspect(notebook: Notebook) -> Tool:
-    from .inspect import inspect_tool
-
-    return inspect_tool(notebook)
+    return {"python": python, "inspect": inspect}

@@ -30,7 +30,7 @@ from typing import Any, Literal
 from ...core.errors import ToolError
 from ...core.threads import call_soon
 from ...text.encoding import printable
-from ..kernel.waiting import blocking
+from ..kernel.waiting import blocking, running_loop
 from .capture import Capture, current
 from .child_processes import children
 from .interrupts import Interrupts
@@ -167,7 +167,7 @@ class CodeRun:
     def _run(self) -> None:
         pieces = self._compile()
         awaits = any(inspect.CO_COROUTINE & piece.co_flags for piece, _ in pieces)
-        loop = _running_loop() if awaits else None
+        loop = running_loop() if awaits else None
         if not awaits:
             for piece, shows in pieces:
                 value = self._evaluate(piece)
@@ -244,7 +244,8 @@ class CodeRun:
         tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
         tree = shell.transform_ast(tree)
         last = tree.body[-1] if tree.body else None
-        shown = last if isinstance(last, ast.Expr) and not _ends_in_semicolon(shell, source) else None
+        is_silent = shell.displayhook.semicolon_at_end_of_expression(source)
+        shown = last if isinstance(last, ast.Expr) and not is_silent else None
         if shown is not None:
             tree.body.pop()
         pieces = [(compile(tree, name, "exec", flags, dont_inherit=True), False)] if tree.body else []
@@ -341,15 +342,3 @@ def discard_figures() -> None:
     if inline.InlineBackend.instance().close_figures:
         sys.modules["matplotlib.pyplot"].close("all")
     inline.show._to_draw, inline.show._draw_called = [], False
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _ends_in_semicolon(shell: Any, source: str) -> bool:
-    ends = getattr(shell.displayhook, "semicolon_at_end_of_expression", None)
-    return bool(ends is not None and ends(source))
