@@ -108,12 +108,12 @@ class Client:
         self._working: set[str] = set()
         self._activity = asyncio.Event()
         """Set when diagnostics come or work begins or ends; who waits clears it."""
-        self._batches: dict[Path, int] = {}
-        self._since: dict[Path, int] = {}
-        """Batches of diagnostics a file had when the server was last told that it is another now."""
-        self._news_told = 0
-        self._asked_at: dict[Path, int] = {}
-        """The value of `_news_told` when a file's diagnostics were requested."""
+        self._updates = 0
+        """How often the server was told that files have changed."""
+        self._changed_at: dict[Path, int] = {}
+        """The value of `_updates` when the server was last told that a file has changed."""
+        self._diagnosed_at: dict[Path, int] = {}
+        """The value of `_updates` when a file's diagnostics were requested, or came unasked."""
         self._closed_reason = f"The language server {server.name} is not running."
         self._lock = asyncio.Lock()
 
@@ -284,9 +284,8 @@ class Client:
         async with self._lock:
             first = not self._documents.open
             messages, others = await asyncio.to_thread(self._news, path)
-            for other in others:
-                self._since[other] = self._batches.get(other, 0)
-            self._news_told += bool(messages)
+            self._updates += bool(messages)
+            self._changed_at |= dict.fromkeys(others, self._updates)
             for method, params in messages:
                 self._notify(method, params)
         if first:
@@ -355,11 +354,11 @@ class Client:
     def current(self, path: Path) -> bool:
         """Return whether what the server last said of a file is about what it was last told."""
         if self.offers(DIAGNOSTIC):
-            return self._asked_at.get(path) == self._news_told
-        return path not in self._since or self._batches.get(path, 0) > self._since[path]
+            return self._diagnosed_at.get(path) == self._updates
+        return self._diagnosed_at.get(path, 0) >= self._changed_at.get(path, 0)
 
     async def _pull(self, path: Path) -> None:
-        news = self._news_told
+        updates = self._updates
         report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": to_uri(path)}})
         if not isinstance(report, dict):
             return
@@ -371,22 +370,21 @@ class Client:
         for file, full_report in reports.items():
             if full_report.get("kind") == "full" and isinstance(full_report.get("items"), list):
                 self.diagnostics[file] = valid_diagnostics(full_report["items"])
-                self._asked_at[file] = news
+                self._diagnosed_at[file] = updates
 
     async def _await_diagnostics(self, path: Path) -> None:
         """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
-        since = self._since.get(path, 0)
         while self.alive:
             if self.offers(DIAGNOSTIC):  # a server may say so only some time after it has started
                 await self._pull(path)
                 return
-            came = self._batches.get(path, 0)
-            if came == since:
+            if path not in self.diagnostics or not self.current(path):
                 self._activity.clear()
                 await self._activity.wait()
             else:
+                items = self.diagnostics[path]
                 await asyncio.sleep(DEBOUNCE)
-                if self._batches.get(path, 0) == came:
+                if self.diagnostics.get(path) is items:  # no other batch has come
                     return
 
     async def _await_startup_work(self) -> None:
@@ -423,8 +421,7 @@ class Client:
         if document is not None and isinstance(version, int) and version < document.version:
             return  # about a text that is no longer there
         self.diagnostics[path] = valid_diagnostics(items)
-        self._asked_at[path] = self._news_told
-        self._batches[path] = self._batches.get(path, 0) + 1
+        self._diagnosed_at[path] = self._updates
         self._activity.set()
 
     def _answer_request(self, method: str, params: Any) -> Any:
