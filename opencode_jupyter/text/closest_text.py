@@ -19,11 +19,11 @@ def describe_nearest(content: str, snippet: str) -> str:
 
     It names the first line that differs, as the file has it and as `snippet` has it.
     """
-    lines, asked = content.split("\n"), snippet.strip("\n").split("\n")
-    first = _aligned(lines, asked)
+    lines, snippet_lines = content.split("\n"), snippet.strip("\n").split("\n")
+    first = _aligned(lines, snippet_lines)
     if first is None:
         return ""
-    for offset, line in enumerate(asked):
+    for offset, line in enumerate(snippet_lines):
         number = first + offset
         if number >= len(lines):
             return f"The file ends at line {len(lines)}, where it would have to go on with {_quoted(line)}."
@@ -47,25 +47,25 @@ def line_numbers(content: str, snippet: str, most: int = 5) -> str:
     return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), *map(str, numbers[-1:])]))
 
 
-def _aligned(lines: list[str], asked: list[str]) -> int | None:
+def _aligned(lines: list[str], snippet_lines: list[str]) -> int | None:
     """The index of the line where the most lines of `asked` are at their place; by resemblance if none is."""
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
         if line.strip():
-            places.setdefault(line.strip(), []).append(number)
+            positions.setdefault(line.strip(), []).append(number)
     votes = Counter(
         number - offset
-        for offset, line in enumerate(asked)
-        for number in places.get(line.strip(), ())
-        if len(places[line.strip()]) <= FREQUENT
+        for offset, line in enumerate(snippet_lines)
+        for number in positions.get(line.strip(), ())
+        if len(positions[line.strip()]) <= FREQUENT
     )
     if votes:
         return max(votes, key=lambda first: (votes[first], -first))
-    longest = max(range(len(asked)), key=lambda index: len(asked[index].strip()))
-    if len(lines) > LINES or not asked[longest].strip():
+    longest = max(range(len(snippet_lines)), key=lambda index: len(snippet_lines[index].strip()))
+    if len(lines) > LINES or not snippet_lines[longest].strip():
         return None
-    similar = get_close_matches(asked[longest].strip(), list(places), 1, SIMILAR)
-    return places[similar[0]][0] - longest if similar else None
+    similar = get_close_matches(snippet_lines[longest].strip(), list(positions), 1, SIMILAR)
+    return positions[similar[0]][0] - longest if similar else None
 
 
 def _quoted(line: str) -> str:

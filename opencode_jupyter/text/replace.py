@@ -100,13 +100,13 @@ def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
     if not old:
         raise ToolError("oldString must not be empty. Provide the text to replace.")
     ambiguous = ""
-    seen: set[str] = set()
+    tried: set[str] = set()
     text = _Content(content)
     for strategy in _STRATEGIES:
         for candidate in strategy(text, old):
-            if not candidate or candidate in seen:  # the same text again ends the same way
+            if not candidate or candidate in tried:  # the same text again ends the same way
                 continue
-            seen.add(candidate)
+            tried.add(candidate)
             first = content.find(candidate)
             if first < 0:
                 continue

@@ -18,13 +18,13 @@ from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
 from ._secret_files import ask_for_secrets
 from .shell.analysis import analyse
-from .shell.shell_requests import Judged, ShellAsks, exactly
+from .shell.shell_requests import Reading, ShellRequests, exact_rule
 
 SHORT = 400
 """Characters of a command that is analysed at once, in less time than a thread would take to take over."""
 
 
-async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str) -> ShellAsks:
+async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str) -> ShellRequests:
     """Go on only if the folders a command touches, and then its sub-commands, are allowed.
 
     Args:
@@ -49,38 +49,38 @@ async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str
         shell=shell,
         protected=[str(ctx.workspace.data_dir)],
     )
-    asks = reading() if len(command) < SHORT else await run_in_thread(reading)
-    _refuse_interactive(command, asks)
-    patterns, _ = _named(ctx, asks)
+    requests = reading() if len(command) < SHORT else await run_in_thread(reading)
+    _refuse_interactive(command, requests)
+    patterns, _ = _named(ctx, requests)
     if not any(
         rule.action == "deny" for rule in _rules(ctx, patterns)
     ):  # what is refused anyway is not asked for first
-        await _ask_for_folders(ctx, command, asks)
-        await ask_for_secrets(ctx, asks.reads, {"command": command})
+        await _ask_for_folders(ctx, command, requests)
+        await ask_for_secrets(ctx, requests.reads, {"command": command})
     while patterns:
-        patterns, stricter = _named(ctx, asks)  # rules may have come while an answer was waited for
-        always = list(dict.fromkeys([*asks.always, *(rule for reading in stricter for rule in reading.always)]))
+        patterns, stricter = _named(ctx, requests)  # rules may have come while an answer was waited for
+        always = list(dict.fromkeys([*requests.always, *(rule for reading in stricter for rule in reading.always)]))
         metadata: dict[str, Any] = {"command": command}
-        if asks.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
-            metadata["reasons"] = asks.reasons
+        if requests.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
+            metadata["reasons"] = requests.reasons
         decision = await ctx.ask("bash", patterns, always, metadata)
         if not decision.together:
             break
         # "always" for another command covered the patterns of this one, but perhaps not each of its readings
-    return asks
+    return requests
 
 
 _FULL_SCREEN = re.compile(r"(?:\S*/)?(n?vim?|view|vimdiff|rvim|watch)(?=\s|$)")
 _SCRIPTED = re.compile(r"\s(?:-[a-zA-Z]*[esScVhg]|--(?:headless|version|help|cmd|chgexit)|\+.)")
 
 
-def _refuse_interactive(command: str, asks: ShellAsks) -> None:
+def _refuse_interactive(command: str, requests: ShellRequests) -> None:
     """Refuse programs that would wait for keys for ever; most others end by themselves without a terminal.
 
     Raises:
         ToolError: the command starts one, and neither options nor input tell it what to do.
     """
-    readings = [*asks.patterns, *(reading.pattern for reading in asks.judged if not reading.suspected)]
+    readings = [*requests.patterns, *(reading.pattern for reading in requests.readings if not reading.suspected)]
     for pattern in () if re.search(r"[|<]", command) else readings:
         program = _FULL_SCREEN.match(pattern)
         if program is not None and _SCRIPTED.search(pattern) is None:
@@ -95,20 +95,20 @@ def _refuse_interactive(command: str, asks: ShellAsks) -> None:
             )
 
 
-def _named(ctx: ToolContext, asks: ShellAsks) -> tuple[list[str], list[Judged]]:
+def _named(ctx: ToolContext, requests: ShellRequests) -> tuple[list[str], list[Reading]]:
     """What to ask for as the rules are now, and the readings among it."""
-    stricter = _stricter(ctx, asks) if asks.patterns else []
-    return list(dict.fromkeys([*asks.patterns, *(reading.pattern for reading in stricter)])), stricter
+    stricter = _stricter(ctx, requests) if requests.patterns else []
+    return list(dict.fromkeys([*requests.patterns, *(reading.pattern for reading in stricter)])), stricter
 
 
-async def _ask_for_folders(ctx: ToolContext, command: str, asks: ShellAsks) -> None:
-    if not asks.directories and not asks.unknown:
+async def _ask_for_folders(ctx: ToolContext, command: str, requests: ShellRequests) -> None:
+    if not requests.directories and not requests.unknown:
         return
-    globs = [str(Path(folder) / "*") for folder in asks.directories]
-    patterns = globs + [NOT_ANALYSED + path for path in asks.unknown]
-    metadata: dict[str, Any] = {"command": command, "directories": asks.directories, "patterns": patterns}
-    if asks.unknown:
-        metadata["reasons"] = asks.reasons
+    globs = [str(Path(folder) / "*") for folder in requests.directories]
+    patterns = globs + [NOT_ANALYSED + path for path in requests.unknown]
+    metadata: dict[str, Any] = {"command": command, "directories": requests.directories, "patterns": patterns}
+    if requests.unknown:
+        metadata["reasons"] = requests.reasons
     await ctx.ask("external_directory", patterns, globs, metadata)
 
 
@@ -118,30 +118,30 @@ def _rules(ctx: ToolContext, patterns: list[str]) -> list[Rule]:
     return ctx.workspace.permissions.check("bash", patterns, call.ruleset) if call is not None else []
 
 
-def _stricter(ctx: ToolContext, asks: ShellAsks) -> list[Judged]:
+def _stricter(ctx: ToolContext, requests: ShellRequests) -> list[Reading]:
     """The other readings of the command that the rules treat more strictly than what OpenCode asks for.
 
     So ``time rm x`` is asked as OpenCode asks it, but is refused where ``rm *`` is, and still asked where only
     ``time *`` is allowed. A rule that names a sub-command exactly has the last word on its readings.
     """
     call = ctx.workspace.calls.get(ctx.call_id)
-    if call is None or not asks.judged:
-        return asks.judged
+    if call is None or not requests.readings:
+        return requests.readings
     permissions, rules = ctx.workspace.permissions, call.ruleset
-    plain = permissions.check("bash", asks.patterns, rules)
+    plain = permissions.check("bash", requests.patterns, rules)
     exact = {
         pattern
-        for pattern, rule in zip(asks.patterns, plain, strict=True)
+        for pattern, rule in zip(requests.patterns, plain, strict=True)
         if rule.action == "allow" and rule.pattern == pattern
     }
     limit = max(STRICT[rule.action] for rule in plain)
-    readings = permissions.check("bash", [reading.pattern for reading in asks.judged], rules)
+    readings = permissions.check("bash", [reading.pattern for reading in requests.readings], rules)
     out = []
-    for reading, rule in zip(asks.judged, readings, strict=True):
+    for reading, rule in zip(requests.readings, readings, strict=True):
         if reading.suspected:
             against = rule.action != "allow" and (reading.is_program or rule.pattern != "*")
             if limit == 0 and against and reading.of not in exact:
-                out.append(Judged(NOT_ANALYSED + reading.of, exactly(NOT_ANALYSED + reading.of), reading.of))
+                out.append(Reading(NOT_ANALYSED + reading.of, exact_rule(NOT_ANALYSED + reading.of), reading.of))
         elif STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask"):
             out.append(reading)
     return out
@@ -156,14 +156,16 @@ class CommandSandbox:
         startup: the start-up files that the command makes or changes.
     """
 
-    def __init__(self, ctx: ToolContext, asks: ShellAsks) -> None:
+    def __init__(self, ctx: ToolContext, requests: ShellRequests) -> None:
         service = ctx.workspace.service(Sandbox)
         self._ctx = ctx
-        self._asks = asks
+        self._requests = requests
         self._backend = service.backend
         call = ctx.workspace.calls.get(ctx.call_id)
         self._rules = call.ruleset if call is not None else []
-        commands = [] if asks.reasons or asks.unknown else asks.patterns  # no rule loosens what is not understood
+        commands = (
+            [] if requests.reasons or requests.unknown else requests.patterns
+        )  # no rule loosens what is not understood
         profile = service.profile(ctx.by, ctx.agent, self._rules, commands)
         let_out = profile != "off" and bool(commands) and self._actions(commands) == {"allow"}
         self.policy: SandboxPolicy | None = None if let_out else service.policy(profile)
@@ -227,12 +229,12 @@ class CommandSandbox:
     async def _ask(self, command: str, blocked: str, question: str) -> bool | str:
         ctx, permissions = self._ctx, self._ctx.workspace.permissions
         why = f"The sandbox ({self.shown}) blocked this command: {blocked}."
-        patterns = self._asks.patterns or [command]
+        patterns = self._requests.patterns or [command]
         actions = self._actions(patterns)
         if "deny" in actions or ("ask" in actions and not permissions.answerable):
             return f"{why} Work inside the project or in $TMPDIR, or ask the user to change the sandbox."
-        said = " ".join(f"{why} {question}".split())
-        metadata = {"command": f"# {said}\n{command}", "blocked": blocked}
+        message = " ".join(f"{why} {question}".split())
+        metadata = {"command": f"# {message}\n{command}", "blocked": blocked}
         try:
             await ctx.ask(SANDBOX, patterns, patterns, metadata)
         except PermissionCorrectedError as error:

@@ -126,11 +126,11 @@ PROGRESS_FROM = 50
 
 async def hold(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
     """Hold the lock of every file until `stack` ends; always in the same order, so that two calls can't block."""
-    for path in await anyio.to_thread.run_sync(_places, paths):
+    for path in await anyio.to_thread.run_sync(_targets, paths):
         await stack.enter_async_context(ctx.hold(path))
 
 
-def _places(paths: Sequence[Path]) -> list[Path]:
+def _targets(paths: Sequence[Path]) -> list[Path]:
     return sorted({_paths.real(path) for path in paths})
 
 

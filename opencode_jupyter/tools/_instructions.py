@@ -42,7 +42,7 @@ def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
         return [], []
     claimed = _claimed(ctx)
     known = system_paths(ctx.workspace) | _loaded(ctx.messages)
-    taken: list[str] = []
+    paths: list[str] = []
     texts: list[str] = []
     for folder in path.parents:
         if folder == ctx.directory:
@@ -51,11 +51,11 @@ def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
         if file is None or file == path or file in known or file in claimed or not ctx.workspace.contains(file):
             continue
         claimed.add(file)
-        taken.append(str(file))
+        paths.append(str(file))
         text = _text(file)
         if text:
             texts.append(f"Instructions from: {file}\n{text}")
-    return taken, texts
+    return paths, texts
 
 
 def system_paths(workspace: ToolHost) -> set[Path]:

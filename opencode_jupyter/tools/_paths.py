@@ -43,8 +43,8 @@ def missing_argument(name: str, what: str) -> ToolError:
 
 def find_program(name: str) -> str | None:
     """The absolute path of a program: the one beside this Python, else the one on the PATH; None if there is none."""
-    places = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
-    path = shutil.which(name, path=os.pathsep.join(places)) or shutil.which(name)
+    folders = dict.fromkeys((sysconfig.get_path("scripts"), str(Path(sys.executable).parent)))
+    path = shutil.which(name, path=os.pathsep.join(folders)) or shutil.which(name)
     return os.path.abspath(path) if path else None
 
 
@@ -131,7 +131,7 @@ def not_found(path: Path, message: str = "") -> ToolError:
         message: the first line; "File not found" and the path if left out.
     """
     message = message or f"File not found: {path}"
-    wanted = path.name.lower()
+    missing = path.name.lower()
     try:
         with os.scandir(path.parent) as entries:
             names = sorted(entry.name for entry, _ in zip(entries, range(SUGGESTION_NAMES), strict=False))
@@ -140,11 +140,11 @@ def not_found(path: Path, message: str = "") -> ToolError:
     if path.name in names and path.is_symlink():
         return ToolError(f"File not found: {path} is a symbolic link to {os.readlink(path)}, which does not exist.")
     lowered = {name.lower(): name for name in names}
-    near = [name for name in names if wanted and (wanted in name.lower() or name.lower() in wanted)]
+    near = [name for name in names if missing and (missing in name.lower() or name.lower() in missing)]
     # OpenCode looks no further; a person also mistypes
     from difflib import get_close_matches  # here: only errors need it
 
-    mistyped = [lowered[name] for name in get_close_matches(wanted, lowered, SUGGESTIONS, 0.7)]
+    mistyped = [lowered[name] for name in get_close_matches(missing, lowered, SUGGESTIONS, 0.7)]
     for_person = _suggesting(message, path.parent, [*near, *(name for name in mistyped if name not in near)])
     return ToolError(_suggesting(message, path.parent, near), for_person=for_person)
 
@@ -198,14 +198,14 @@ async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "fil
     """
     if path is None or bypass:
         return
-    places = outside(ctx, path)
-    if not places:
+    locations = outside(ctx, path)
+    if not locations:
         return
-    folders = list(dict.fromkeys(location if kind == "directory" else location.parent for location in places))
+    folders = list(dict.fromkeys(location if kind == "directory" else location.parent for location in locations))
     globs = [(folder / "*").as_posix() for folder in folders]
     metadata = {"filepath": str(path), "parentDir": str(folders[0])}
-    if places[0] != path:
-        metadata["target"] = str(places[0])
+    if locations[0] != path:
+        metadata["target"] = str(locations[0])
     await ctx.ask("external_directory", globs, globs, metadata)
 
 
@@ -217,9 +217,9 @@ def outside(ctx: ToolContext, path: Path) -> list[Path]:
     if ctx.worktree != Path(ctx.worktree.anchor):
         tops.append(ctx.worktree)
     actual = Path(os.path.realpath(path))
-    places = []
+    locations = []
     if not any(path.is_relative_to(top) for top in tops):
-        places.append(path)
+        locations.append(path)
     if not any(actual.is_relative_to(os.path.realpath(top)) for top in tops):
-        places.append(actual)
-    return list(dict.fromkeys(places))
+        locations.append(actual)
+    return list(dict.fromkeys(locations))

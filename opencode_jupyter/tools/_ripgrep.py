@@ -32,9 +32,9 @@ def find_rg() -> str | None:
     return _paths.find_program("rg")
 
 
-def without_checkpoints(*asked: str | None) -> list[str]:
+def without_checkpoints(*patterns: str | None) -> list[str]:
     """The argument that leaves Jupyter's checkpoints out; none where what was asked for names them."""
-    return [] if any(CHECKPOINTS in (text or "") for text in asked) else [f"--glob=!{CHECKPOINTS}"]
+    return [] if any(CHECKPOINTS in (text or "") for text in patterns) else [f"--glob=!{CHECKPOINTS}"]
 
 
 class Search:

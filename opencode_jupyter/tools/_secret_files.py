@@ -41,8 +41,8 @@ def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
     def action(path: str) -> Action:  # called for each file of a search
         named = is_key_file(path) or any(matches(path) for matches in anywhere)
         named = named or any(match(relative(path), other) for other in others)
-        places = {path, os.path.realpath(path)} if absolute and not named else ()
-        if not named and not any(fits_path(location, other) for location in places for other in absolute):
+        locations = {path, os.path.realpath(path)} if absolute and not named else ()
+        if not named and not any(fits_path(location, other) for location in locations for other in absolute):
             return "allow"
         return permissions.check("read", [relative(path)], rules)[0].action
 

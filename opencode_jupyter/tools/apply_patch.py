@@ -81,8 +81,8 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
         names = printable(", ".join(dict.fromkeys(ctx.workspace.relative(change.path) for change in planned.changes)))
-        asked = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
-        await ctx.ask("edit", patterns, ["*"], asked, also=moved)
+        request = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
+        await ctx.ask("edit", patterns, ["*"], request, also=moved)
         ctx.proceed()
         formatted = await _changes.write_files(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
@@ -134,15 +134,15 @@ def _paths_of(ctx: ToolContext, hunks: Sequence[Hunk]) -> list[Path]:
 
 def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
     """Of the paths that lie or lead outside the project, one for each folder there."""
-    looked: set[Path] = set()
+    checked: set[Path] = set()
     out: dict[tuple[Path, ...], Path] = {}
     for path in paths:
         ctx.abort.raise_if_aborted()
         # Where a path leads is said by its folder, unless it is itself a link or a folder.
         key = path if os.path.islink(path) or os.path.isdir(path) else path.parent / "*"
-        if key in looked:
+        if key in checked:
             continue
-        looked.add(key)
+        checked.add(key)
         folders = tuple(location.parent for location in outside(ctx, path))
         if folders:
             out.setdefault(folders, path)

@@ -91,9 +91,9 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     sandbox = CommandSandbox(ctx, asks)
     run = _Run(ctx, args, cwd, limit)
     outcome = await run.start(sandbox)
-    made = await sandbox.keep_startup_files(args.command)
-    run.notes += [made] if made else []
-    if sandbox.policy is not None and not made and outcome.code != 0 and not run.ended:
+    startup_note = await sandbox.keep_startup_files(args.command)
+    run.notes += [startup_note] if startup_note else []
+    if sandbox.policy is not None and not startup_note and outcome.code != 0 and not run.ended:
         blocked = sandbox.blocked(run.output, cwd)
         answer = await sandbox.may_run_without(args.command, blocked) if blocked else ""
         if answer is True:

@@ -68,29 +68,29 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise ToolError("The pattern has a NUL character; write \\x00 to look for one.")
     if "\0" in (args.include or ""):
         raise ToolError("include has a NUL character, which no file name can have.")
-    asked = {"pattern": args.pattern, "path": args.path, "include": args.include}
-    place = resolve_folder(ctx.directory, args.path, files=True)
-    about = {k: v for k, v in asked.items() if v is not None}
-    await ctx.ask("grep", [args.pattern], ["*"], about, path=place)
-    kind = _kind(place)
-    await assert_external(ctx, place, "file" if kind == "file" else "directory")
+    given_arguments = {"pattern": args.pattern, "path": args.path, "include": args.include}
+    target = resolve_folder(ctx.directory, args.path, files=True)
+    about = {k: v for k, v in given_arguments.items() if v is not None}
+    await ctx.ask("grep", [args.pattern], ["*"], about, path=target)
+    kind = _kind(target)
+    await assert_external(ctx, target, "file" if kind == "file" else "directory")
     if kind == "file":
-        await ask_for_secrets(ctx, [str(place)], about)
+        await ask_for_secrets(ctx, [str(target)], about)
     ctx.proceed()
     if kind == "missing" and ctx.by == "user":
-        raise _paths.not_found(place)
+        raise _paths.not_found(target)
     if kind == "missing":  # OpenCode's answer to a model
         return ToolResult(args.pattern, "No files found", {"matches": 0, "truncated": False}, records=[])
     if kind == "other":
-        raise ToolError(f"'{place}' is neither a file nor a folder, so it can't be searched")
+        raise ToolError(f"'{target}' is neither a file nor a folder, so it can't be searched")
 
-    folder = place if kind == "folder" else place.parent
+    folder = target if kind == "folder" else target.parent
     arguments = ["--heading", "--with-filename", "--null", "--line-number", "--color=never", "--hidden"]
     arguments += ["--no-messages", f"--max-columns={COLUMNS}", "--max-columns-preview", f"--regexp={args.pattern}"]
     arguments += [f"--glob={args.include}"] if args.include else []
     arguments += without_checkpoints(args.include, args.path)
     # .git comes last: of two globs that fit, ripgrep goes by the later
-    arguments += ["--glob=!.git", "--", "./" if kind == "folder" else f"./{place.name}"]
+    arguments += ["--glob=!.git", "--", "./" if kind == "folder" else f"./{target.name}"]
     search = Search(arguments, folder)
     action = read_actions(ctx)
     matches = Matches(folder, is_hidden=lambda path: kind == "folder" and action(path) != "allow")

@@ -102,23 +102,23 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     )
     async with ctx.hold(path):
         real = _paths.real(path)
-        where, change = await _plan(ctx, path, edit)
+        location, change = await _plan(ctx, path, edit)
         await _changes.ask(ctx, path, change.patch)
         # While a person was asked, the notebook may have been opened or closed.
-        asked = change
-        if await _document(ctx, path) != where.document:
-            where, change = await _plan(ctx, path, edit)
-            if change.patch != asked.patch:
+        approved = change
+        if await _document(ctx, path) != location.document:
+            location, change = await _plan(ctx, path, edit)
+            if change.patch != approved.patch:
                 raise ToolError(
                     f"Conflict: {path} was opened or closed in JupyterLab while the call waited for approval, and the "
                     "cell is another one there. Nothing was changed. Read it with notebook_read and try again."
                 )
-        if where.document is not None:
-            cells, notes = await _change_document(ctx, path, where, change)
+        if location.document is not None:
+            cells, notes = await _change_document(ctx, path, location, change)
             change = _with_current_cells(change, cells)
         else:
-            notes = await _change_file(ctx, path, real, where, change)
-    return _result(ctx, path, change, where.document is not None, notes)
+            notes = await _change_file(ctx, path, real, location, change)
+    return _result(ctx, path, change, location.document is not None, notes)
 
 
 async def _document(ctx: ToolContext, path: Path) -> OpenDocument | None:
@@ -148,13 +148,13 @@ async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location
     notebooks = ctx.workspace.service(Notebooks)
     document = await _document(ctx, path)
     if document is None:
-        where = await anyio.to_thread.run_sync(_load, ctx, path, edit)
-        change = await anyio.to_thread.run_sync(partial(plan, where.cells, edit, with_ids=where.with_ids))
-        return where, change
+        location = await anyio.to_thread.run_sync(_load, ctx, path, edit)
+        change = await anyio.to_thread.run_sync(partial(plan, location.cells, edit, with_ids=location.with_ids))
+        return location, change
     assert notebooks.front_end is not None
     content = await notebooks.front_end.read(document)
     cells = [Cell.of(index, cell) for index, cell in enumerate(content.cells)]
-    where = _Location(cells, True, document, notebooks.front_end)
+    location = _Location(cells, True, document, notebooks.front_end)
     if not notebooks.has_seen(ctx.session_id, path) and ctx.workspace.files.get(ctx.session_id, path) is not None:
         # It was read as a file, before it was opened: what the file holds is what the session has seen.
         read = await anyio.to_thread.run_sync(_load, ctx, path, edit)
@@ -165,7 +165,7 @@ async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location
     whole = change.operation in ("replace", "delete")
     if ctx.by != "user":  # a person sees the notebook
         notebooks.check(ctx.session_id, path, named, by_index=by_index, content=whole)
-    return where, change
+    return location, change
 
 
 def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
@@ -196,14 +196,14 @@ def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     return _Location(file.cells, file.has_ids, file=file, before=before)
 
 
-async def _change_file(ctx: ToolContext, path: Path, real: Path, where: _Location, change: CellChange) -> list[str]:
+async def _change_file(ctx: ToolContext, path: Path, real: Path, location: _Location, change: CellChange) -> list[str]:
     """Make the change in the file; gives what a reader must know."""
-    file = where.file
+    file = location.file
     assert file is not None
 
     def build() -> bytes:
         text = changed_text(change, file)
-        bom = where.before is not None and decode(where.before[:3]).bom
+        bom = location.before is not None and decode(location.before[:3]).bom
         after = encode(text, bom=bom)
         changed = parse(after, str(path))
         if changed.problem and not file.problem:
@@ -211,7 +211,7 @@ async def _change_file(ctx: ToolContext, path: Path, real: Path, where: _Locatio
         return after
 
     after = await anyio.to_thread.run_sync(build)
-    await _changes.write_file(ctx, path, real, where.before, after, "notebook_edit")
+    await _changes.write_file(ctx, path, real, location.before, after, "notebook_edit")
     notebooks = ctx.workspace.service(Notebooks)
     notebooks.forget(ctx.session_id, path)
     notes = []
@@ -226,11 +226,11 @@ async def _change_file(ctx: ToolContext, path: Path, real: Path, where: _Locatio
 
 
 async def _change_document(
-    ctx: ToolContext, path: Path, where: _Location, plan: CellChange
+    ctx: ToolContext, path: Path, location: _Location, plan: CellChange
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Make the change in the open document; gives its cells, and what a reader must know."""
-    assert where.front_end is not None
-    assert where.document is not None
+    assert location.front_end is not None
+    assert location.document is not None
     before, after = plan.before, plan.after
     change: dict[str, Any] = {"operation": plan.operation}
     if before is not None:
@@ -243,7 +243,7 @@ async def _change_document(
         change |= {"type": after.type, "source": after.source}
         if before is None:
             change["id"] = after.id
-    cells = await where.front_end.change(where.document, change)
+    cells = await location.front_end.change(location.document, change)
     notebooks = ctx.workspace.service(Notebooks)
     now = [Cell.of(index, cell) for index, cell in enumerate(cells)]
     notebooks.changed(ctx.session_id, path, now, plan.cell.id)

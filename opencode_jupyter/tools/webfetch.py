@@ -204,10 +204,10 @@ class Visit:
         Raises:
             PermissionDeniedError: a rule forbids it, or a person does; see `ToolContext.ask`.
         """
-        patterns = [target.given]
-        if self._action(target.url) > self._action(target.given) or target.authority not in target.given.lower():
+        patterns = [target.written]
+        if self._action(target.url) > self._action(target.written) or target.authority not in target.written.lower():
             patterns.append(target.url)
-        await self._ctx.ask(PERMISSION, patterns, ["*"], {"url": target.given, **self._metadata})
+        await self._ctx.ask(PERMISSION, patterns, ["*"], {"url": target.written, **self._metadata})
 
     async def ask_redirect(self, before: Target, after: Target) -> None:
         """Ask again where a redirect leads to another host, or to a place that the rules treat more strictly."""

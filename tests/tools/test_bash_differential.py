@@ -15,7 +15,7 @@ import pytest
 
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED
 from opencode_jupyter.tools.shell.analysis import analyse
-from opencode_jupyter.tools.shell.shell_requests import ShellAsks
+from opencode_jupyter.tools.shell.shell_requests import ShellRequests
 
 TRACER = Path(__file__).parents[1] / "support" / "exec_tracer.py"
 LINES = int(os.environ.get("DIFFERENTIAL_LINES", "180"))
@@ -41,9 +41,9 @@ class Lines:
         return _KIND.sub(lambda match: self.make(match[1], depth - 1), form)
 
 
-def named(asks: ShellAsks) -> set[str] | None:
+def named(asks: ShellRequests) -> set[str] | None:
     """The programs that an analysis names; None if it requests approval."""
-    readings = [*asks.patterns, *(reading.pattern for reading in asks.judged)]
+    readings = [*asks.patterns, *(reading.pattern for reading in asks.readings)]
     if any(reading.startswith(NOT_ANALYSED) for reading in readings):
         return None
     return {os.path.basename(reading.split(None, 1)[0]) for reading in readings if reading.strip()}

@@ -134,7 +134,7 @@ def test_the_commands_of_a_line_are_listed(tmp_path: Path) -> None:
         ("echo `echo \\`date\\``", {"echo `echo \\`date\\``", "echo \\`date\\`", "echo `date`", "date"}),
     ):
         asks = analyse(line, tmp_path, lambda path: True)
-        assert commands <= {*asks.patterns, *(reading.pattern for reading in asks.judged)}
+        assert commands <= {*asks.patterns, *(reading.pattern for reading in asks.readings)}
         assert asks.reasons == []
 
 

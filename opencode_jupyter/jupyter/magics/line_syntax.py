@@ -20,7 +20,7 @@ from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from ...tools.shell.syntax_tree import Place
+    from ...tools.shell.syntax_tree import Position
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*)(:?=)")
 _FSTRING = re.compile(r"[fF](['\"])")
@@ -306,13 +306,13 @@ def fill_command(text: str, user_ns: Mapping[str, Any]) -> str:
 
 def _contexts(command: str, positions: list[int]) -> list[str]:
     """The context of each byte position for a shell: ``word``, ``string``, ``literal`` or ``unknown``."""
-    from ...tools.shell.syntax_tree import parse, places
+    from ...tools.shell.syntax_tree import parse, walk
 
     root = parse(command.encode())
     out = ["unknown"] * len(positions)
     if root is None:
         return out
-    for leaf in places(root):
+    for leaf in walk(root):
         if leaf.node.children:
             continue
         for i, position in enumerate(positions):
@@ -321,7 +321,7 @@ def _contexts(command: str, positions: list[int]) -> list[str]:
     return out
 
 
-def _context(leaf: Place, *, broken: bool) -> str:
+def _context(leaf: Position, *, broken: bool) -> str:
     if leaf.node.type in _LITERAL:
         return "literal"
     if broken or leaf.up is None:

@@ -43,7 +43,7 @@ def apply_chunks(text: str, chunks: Sequence[Chunk], path: str) -> str:
     file = _File(text)
     out: list[str] = []
     done = 0
-    for at, old, lines in sorted(_replacements(file, chunks, path), key=lambda one: one.at):
+    for at, old, lines in sorted(_replacements(file, chunks, path), key=lambda replacement: replacement.at):
         out.extend(file.whole(done, at))
         out.extend(file.rewritten(max(at, done), lines))
         done = max(done, at + old)
@@ -237,11 +237,11 @@ class _Pass:
         return [self._alike(line) for line in self._original]
 
     @cached_property
-    def _places(self) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
+    def _positions(self) -> dict[str, list[int]]:
+        positions: dict[str, list[int]] = {}
         for index, line in enumerate(self._lines):
-            places.setdefault(line, []).append(index)
-        return places
+            positions.setdefault(line, []).append(index)
+        return positions
 
     def seek(self, pattern: Sequence[str], start: int, end_of_file: bool) -> int:
         sought = [self._alike(line) for line in pattern]
@@ -249,10 +249,10 @@ class _Pass:
         if end_of_file and last >= start and self._lines[last:] == sought:
             return last
         # The rarest line of the pattern has the fewest places to look at.
-        offset = min(range(len(sought)), key=lambda index: len(self._places.get(sought[index], ())))
-        places = self._places.get(sought[offset], [])
-        for place in places[bisect_left(places, start + offset) :]:
-            first = place - offset
+        offset = min(range(len(sought)), key=lambda index: len(self._positions.get(sought[index], ())))
+        positions = self._positions.get(sought[offset], [])
+        for position in positions[bisect_left(positions, start + offset) :]:
+            first = position - offset
             if self._lines[first : first + len(sought)] == sought:
                 return first
         return -1

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 BATCH = 32
 COMMIT = 512
 """Files between two commits."""
-Asked = tuple[str, "bytes | None"]
+KnownFile = tuple[str, "bytes | None"]
 """A file and the digest of the content that is in the index."""
 
 
@@ -69,10 +69,10 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
     known = store.files()  # another process may have done a part meanwhile
     todo = [path for path, mtime, size in changed if known.get(path) != (mtime, size)]
     done = len(changed) - len(todo)
-    asked = [(path, store.digest(path) if path in known else None) for path in todo]
+    files_to_read = [(path, store.digest(path) if path in known else None) for path in todo]
     with store.change():
         store.forget(gone)
-    batches = read_in_processes(root, asked, workers)
+    batches = read_in_processes(root, files_to_read, workers)
     while some := list(islice(batches, COMMIT // BATCH)):
         with store.change():
             for updates in some:
@@ -82,13 +82,13 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
                 _say(str(done))
 
 
-def read_in_processes(root: str, asked: list[Asked], workers: int) -> Iterator[list[Any]]:
+def read_in_processes(root: str, files_to_read: list[KnownFile], workers: int) -> Iterator[list[Any]]:
     """Read files in worker processes; gives their updates in batches.
 
     When a worker is killed (out of memory, say), the files that are left are read one by one, so that it is known which
     one does it; that one is stored as empty.
     """
-    batches = deque(asked[i : i + BATCH] for i in range(0, len(asked), BATCH))
+    batches = deque(files_to_read[i : i + BATCH] for i in range(0, len(files_to_read), BATCH))
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     try:
         with ProcessPoolExecutor(workers, context, _begin) as pool:
@@ -121,7 +121,7 @@ def _end_with_builder() -> None:
     os._exit(1)
 
 
-def _look(root: str, batch: list[Asked]) -> list[Any]:
+def _look(root: str, batch: list[KnownFile]) -> list[Any]:
     look = importlib.import_module("codeindex.extract").look
     return [look(root, path, digest) for path, digest in batch]
 

@@ -105,7 +105,7 @@ def python_pieces(source: str) -> list[Piece]:
     """Indent, end, kind and symbol of the definitions that the present place is in."""
     loose: list[tuple[int, int]] = []
     """Stretches of top-level code."""
-    done = 0
+    covered = 0
     for match in _DEFINITION.finditer(code):
         indent, kind, name = len(match[1]), match[2], match[3]
         start = match.start()
@@ -122,8 +122,8 @@ def python_pieces(source: str) -> list[Piece]:
         in_class = bool(outer) and outer[-1][2] == "class"
         symbol = f"{outer[-1][3]}.{name}" if outer else name
         if not outer:
-            loose.append((done, lines.start(first)))
-            done = max(done, end)
+            loose.append((covered, lines.start(first)))
+            covered = max(covered, end)
         doc, body_start = _docstring(source, head_end)
         body = source[body_start:end].rstrip()
         if is_class:
@@ -141,7 +141,7 @@ def python_pieces(source: str) -> list[Piece]:
             )
         )
         outer.append((indent, end, "class" if is_class else "function", symbol))
-    loose.append((done, len(source)))
+    loose.append((covered, len(source)))
     return [*_module(source, code, loose, lines), *pieces]
 
 

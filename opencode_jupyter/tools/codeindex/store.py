@@ -128,9 +128,9 @@ class Store:
     def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Sequence[Row] | None) -> None:
         """Set what is known of a file; None for its rows keeps those that are there."""
         run = self.connection.execute
-        found = run("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
-        if found:
-            number = found[0]
+        row = run("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+        if row:
+            number = row[0]
             run("UPDATE files SET mtime = ?, size = ?, digest = ? WHERE id = ?", (mtime, size, digest, number))
             if rows is not None:
                 run("DELETE FROM pieces WHERE file = ?", (number,))

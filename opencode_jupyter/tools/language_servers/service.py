@@ -257,7 +257,7 @@ class LanguageServers:
         end = time.monotonic() + WAIT
         before = {path: items for client in self._clients.values() for path, items in client.diagnostics.items()}
 
-        async def one(path: Path, server: Server) -> Client | None:
+        async def diagnose_file(path: Path, server: Server) -> Client | None:
             try:
                 async with asyncio.timeout(max(0.0, end - time.monotonic())):
                     client = await self._client(server, path)
@@ -269,16 +269,16 @@ class LanguageServers:
             self._failed[self._key(server, path)] = time.monotonic()
             return None
 
-        used = await asyncio.gather(*(one(path, server) for path, server in pairs))
+        used = await asyncio.gather(*(diagnose_file(path, server) for path, server in pairs))
         touched = {path for path, _ in pairs}
-        asked: dict[int, tuple[Client, set[Path]]] = {}
+        by_client: dict[int, tuple[Client, set[Path]]] = {}
         for used_client, (path, _) in zip(used, pairs, strict=True):
             if used_client is not None:
-                asked.setdefault(id(used_client), (used_client, set()))[1].add(path)
-        for client, _ in asked.values():
+                by_client.setdefault(id(used_client), (used_client, set()))[1].add(path)
+        for client, _ in by_client.values():
             await client.diagnose_others(touched, OTHERS, end - time.monotonic())
         diagnostics: dict[Path, list[dict[str, Any]]] = {}
-        for client, paths in asked.values():
+        for client, paths in by_client.values():
             for path, items in client.diagnostics.items():
                 if path in paths or (path not in touched and client.current(path)):
                     diagnostics.setdefault(path, []).extend(items)

@@ -169,8 +169,8 @@ def _numbered(cells: Iterable[Cell]) -> list[Cell]:
 
 def new_id(cells: Sequence[Cell]) -> str:
     """An id that no cell has, of the form that nbformat makes."""
-    taken = {cell.id for cell in cells}
-    while (id := uuid.uuid4().hex[:8]) in taken:
+    used = {cell.id for cell in cells}
+    while (id := uuid.uuid4().hex[:8]) in used:
         pass
     return id
 

@@ -21,7 +21,7 @@ _DECODER = json.JSONDecoder()
 _NOT_ASCII = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
 """An escape of a character that a writer of plain UTF-8 would not escape."""
 
-Place = tuple[int, int]
+Span = tuple[int, int]
 """Begin and end in the text."""
 
 
@@ -60,7 +60,7 @@ class NotebookSource:
     Attributes:
         head: the notebook without its cells.
         cells: the decoded cells.
-        places: where each cell stands in `text`.
+        spans: begin and end of each cell in `text`.
 
     Raises:
         ToolError: it is not JSON, or not an object.
@@ -70,8 +70,8 @@ class NotebookSource:
         self.text = text
         self.head: dict[str, Any] = {}
         self.cells: list[Any] = []
-        self.places: list[Place] = []
-        self._array: Place = (0, 0)
+        self.spans: list[Span] = []
+        self._array: Span = (0, 0)
         try:
             start = _skip(text, 0)
             if text[start : start + 1] != "{":
@@ -92,7 +92,7 @@ class NotebookSource:
 
     def _read_cells(self, start: int) -> int:
         text = self.text
-        self.cells, self.places = [], []
+        self.cells, self.spans = [], []
         at = _skip(text, start + 1)
         if text[at : at + 1] == "]":
             self._array = (start, at + 1)
@@ -100,7 +100,7 @@ class NotebookSource:
         while True:
             cell, end = _decode(text, at)
             self.cells.append(cell)
-            self.places.append((at, end))
+            self.spans.append((at, end))
             at = _skip(text, end)
             if text[at : at + 1] == "]":
                 self._array = (start, at + 1)
@@ -128,7 +128,7 @@ class NotebookSource:
                 line, at = last, end
             return end
 
-        for start, _ in self.places:
+        for start, _ in self.spans:
             if self.text[start] == "{":
                 _walk(self.text, start, member)
         return numbers
@@ -137,8 +137,8 @@ class NotebookSource:
 
     def with_source(self, index: int, source: str) -> str:
         """The text with another source in one cell."""
-        start = self.places[index][0]
-        members: dict[str, tuple[int, Place]] = {}
+        start = self.spans[index][0]
+        members: dict[str, tuple[int, Span]] = {}
 
         def member(key: str, position: int, value: int) -> int:
             members[key] = (position, (value, _decode(self.text, value)[1]))
@@ -157,43 +157,43 @@ class NotebookSource:
 
     def with_cell(self, index: int, cell: dict[str, Any]) -> str:
         """The text with one cell replaced."""
-        return self._spliced(self.places[index], self._dumped(cell))
+        return self._spliced(self.spans[index], self._dumped(cell))
 
     def insert_cell(self, index: int, cell: dict[str, Any]) -> str:
         """The text with a new cell that will stand at `index`. Its source is a string."""
-        return self._placed(index, self._dumped({**cell, "source": self._lines(cell["source"])}))
+        return self._inserted(index, self._dumped({**cell, "source": self._lines(cell["source"])}))
 
     def delete_cell(self, index: int) -> str:
         """The text without one cell."""
-        start, end = self.places[index]
-        if len(self.places) == 1:
+        start, end = self.spans[index]
+        if len(self.spans) == 1:
             return self._spliced(self._array, "[]")
-        if index + 1 < len(self.places):
-            return self._spliced((start, self.places[index + 1][0]), "")
-        return self._spliced((self.places[index - 1][1], end), "")
+        if index + 1 < len(self.spans):
+            return self._spliced((start, self.spans[index + 1][0]), "")
+        return self._spliced((self.spans[index - 1][1], end), "")
 
     def move_cell(self, index: int, to: int) -> str:
         """The text with one cell, byte for byte, at another place."""
-        body = self.text[slice(*self.places[index])]
+        body = self.text[slice(*self.spans[index])]
         rest = NotebookSource(self.delete_cell(index))
-        return rest._placed(to, body)
+        return rest._inserted(to, body)
 
-    def _placed(self, index: int, body: str) -> str:
-        if not self.places:
+    def _inserted(self, index: int, body: str) -> str:
+        if not self.spans:
             base = self._indentation_of_cells()
             if base is None:
                 return self._spliced(self._array, f"[{body}]")
             newline, outer = self.style.newline, base.removesuffix(self.style.unit or UNIT)
             return self._spliced(self._array, f"[{newline}{base}{body}{newline}{outer}]")
-        before = self.text[self._array[0] + 1 : self.places[0][0]]
+        before = self.text[self._array[0] + 1 : self.spans[0][0]]
         lead = before if "\n" in before else self.style.comma.removeprefix(",")
-        if index >= len(self.places):
-            end = self.places[-1][1]
+        if index >= len(self.spans):
+            end = self.spans[-1][1]
             return self._spliced((end, end), f",{lead}{body}")
-        start = self.places[index][0]
+        start = self.spans[index][0]
         return self._spliced((start, start), f"{body},{lead}")
 
-    def _spliced(self, span: Place, piece: str) -> str:
+    def _spliced(self, span: Span, piece: str) -> str:
         return "".join((self.text[: span[0]], piece, self.text[span[1] :]))
 
     # ------------------------------------------------------------------ how the file is written
@@ -222,8 +222,8 @@ class NotebookSource:
         return line if end_of_line >= 0 and not line.strip() else None
 
     def _indentation_of_cells(self) -> str | None:
-        if self.places:
-            return self._indentation(self.places[0][0])
+        if self.spans:
+            return self._indentation(self.spans[0][0])
         return None if self.style.unit is None else self.style.unit * 2
 
     def _dumped(self, cell: dict[str, Any]) -> str:

@@ -232,14 +232,14 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
 def read_request(sock: socket.socket) -> dict[str, object] | None:
     """The request on a command's socket; None when the other side is gone."""
     data = b""
-    wanted = 4
-    while len(data) < wanted:
-        chunk = sock.recv(min(1 << 20, wanted - len(data)))
+    expected = 4
+    while len(data) < expected:
+        chunk = sock.recv(min(1 << 20, expected - len(data)))
         if not chunk:
             return None
         data += chunk
-        if wanted == 4 and len(data) == 4:
-            wanted += int.from_bytes(data, "big")
+        if expected == 4 and len(data) == 4:
+            expected += int.from_bytes(data, "big")
     request: dict[str, object] = marshal.loads(data[4:])  # noqa: S302 - from the kernel
     return request
 

@@ -1,7 +1,7 @@
-"""Which asks a shell command needs, from its syntax tree. Pure: runs nothing, and looks only at where paths lead.
+"""Which permission requests a shell command needs, from its syntax tree. Runs nothing; only follows paths.
 
 What OpenCode asks for a command is collected as OpenCode collects it (docs/opencode/tools.md 2.3). What it does not see
-is added: folders that a redirection, ``~`` or a ``cd`` before reaches; and as `Judged`, other readings of the same
+is added: folders that a redirection, ``~`` or a ``cd`` before reaches; and as `Reading`, other readings of the same
 command (quoting undone, the command inside a wrapper, what a redirection writes), which count where the rules are
 stricter with them. What can't be read at all is put into a pattern that begins with `NOT_ANALYSED`, so that no rule for
 the command's first word covers it.
@@ -23,9 +23,9 @@ from .arithmetic import AS_NUMBER, AS_PROMPT, PROMPT, Arithmetic, is_number
 from .commands import Commands
 from .interpreters import reads_alike
 from .paths import Paths
-from .shell_requests import ShellAsks, add, exactly
+from .shell_requests import ShellRequests, add, exact_rule
 from .syntax_tree import (
-    Place,
+    Position,
     assigned,
     behind_redirections,
     between,
@@ -36,9 +36,9 @@ from .syntax_tree import (
     joins_words,
     misread_heredocs,
     parse,
-    places,
     splits_word,
     verbatim,
+    walk,
 )
 from .word_expansion import Text, Word
 
@@ -90,7 +90,7 @@ def analyse(
     home: str | None = None,
     shell: str = "bash",
     protected: Sequence[str] = (),
-) -> ShellAsks:
+) -> ShellRequests:
     """Read a command. Never raises, whatever the text.
 
     Args:
@@ -101,41 +101,43 @@ def analyse(
         shell: the name of the shell that would run it; what it reads in other ways than bash is not analysed.
         protected: folders that nothing is written to unasked.
     """
-    asks = ShellAsks()
+    requests = ShellRequests()
     if not contains(cwd):
-        asks.directories.append(str(cwd))
+        requests.directories.append(str(cwd))
     if not command.strip():
-        return asks
+        return requests
     if len(command) > LONGEST or "\0" in command:
-        _whole(asks, command, "it is too long to be analysed" if len(command) > LONGEST else "it has a NUL character")
-        asks.unknown.append(command.strip())
-        return asks
+        _whole(
+            requests, command, "it is too long to be analysed" if len(command) > LONGEST else "it has a NUL character"
+        )
+        requests.unknown.append(command.strip())
+        return requests
     variables = {"HOME": home or os.path.expanduser("~")}
     if "HOME" in command.replace("$HOME", "").replace("${HOME}", ""):
         variables.clear()  # something may set it
     if not re.search(r"\bcd\b|pushd|popd|PWD=|\bPWD\b(?<!\$PWD)(?<!\$\{PWD)", command):
         variables["PWD"] = str(cwd)
-    paths = Paths(asks, cwd, contains, variables.get("HOME"), protected)
-    reader = _Reader(command, asks, paths, variables)
+    paths = Paths(requests, cwd, contains, variables.get("HOME"), protected)
+    reader = _Reader(command, requests, paths, variables)
     reader.program(command, 0)
     if not reads_alike(shell, command):
-        asks.opaque(command.strip(), f"{shell} reads it in other ways than bash")
+        requests.opaque(command.strip(), f"{shell} reads it in other ways than bash")
     if "\\\n" in command:  # the shell joins such lines before it looks for words, the grammar takes them for a gap
         for text in {command, _without_comments(command)}:
             reader.program(text.replace("\\\n", ""), 1, command)
     for written, of in reader.numbers.findings():
-        asks.opaque(written, AS_NUMBER, of or command.strip())
+        requests.opaque(written, AS_NUMBER, of or command.strip())
     checkouts = reader.commands.checkouts
     if checkouts and (files := git.startup_changes(str(cwd), dict.fromkeys(reader.commands.revisions))):
-        asks.opaque(checkouts[0][0], f"it may bring another {files[0]}, which decides what runs", checkouts[0][1])
-    if not asks.patterns:
-        for reading in asks.judged:
-            add(asks.patterns, [reading.pattern])
-            add(asks.always, reading.always)
-        asks.judged.clear()
-        if not asks.patterns and not paths.moved:
-            _whole(asks, command, "no command was found in it", mark=False)
-    return asks
+        requests.opaque(checkouts[0][0], f"it may bring another {files[0]}, which decides what runs", checkouts[0][1])
+    if not requests.patterns:
+        for reading in requests.readings:
+            add(requests.patterns, [reading.pattern])
+            add(requests.always, reading.always)
+        requests.readings.clear()
+        if not requests.patterns and not paths.moved:
+            _whole(requests, command, "no command was found in it", mark=False)
+    return requests
 
 
 def _without_comments(command: str) -> str:
@@ -144,31 +146,31 @@ def _without_comments(command: str) -> str:
     root = parse(data)
     if root is None:
         return command
-    ends = [place.node.end_byte for place in places(root) if place.node.type == "comment"]
+    ends = [position.node.end_byte for position in walk(root) if position.node.type == "comment"]
     for end in reversed(ends):
         if data[end - 1 : end] == b"\\":
             data = data[: end - 1] + data[end:]
     return data.decode("utf-8", "replace")
 
 
-def _whole(asks: ShellAsks, command: str, reason: str, *, mark: bool = True) -> None:
+def _whole(requests: ShellRequests, command: str, reason: str, *, mark: bool = True) -> None:
     pattern = (NOT_ANALYSED if mark else "") + command.strip()
-    add(asks.patterns, [pattern])
-    add(asks.always, exactly(pattern))
-    asks.reasons.append(reason)
+    add(requests.patterns, [pattern])
+    add(requests.always, exact_rule(pattern))
+    requests.reasons.append(reason)
 
 
 class _Reader:
     """Walks the tree of one command, and those of commands inside its strings."""
 
-    def __init__(self, command: str, asks: ShellAsks, paths: Paths, variables: dict[str, str]) -> None:
+    def __init__(self, command: str, requests: ShellRequests, paths: Paths, variables: dict[str, str]) -> None:
         self.numbers = Arithmetic(command)
         self._command = command
-        self._asks = asks
+        self._requests = requests
         self._paths = paths
         self._variables = variables
         self._text = Text(b"", variables, self.numbers.counts)
-        self.commands = Commands(asks, paths, self.program, self.sets, self.numbers)
+        self.commands = Commands(requests, paths, self.program, self.sets, self.numbers)
         self._data = b""
         self._fed = False
 
@@ -184,7 +186,9 @@ class _Reader:
         self._fed |= _EXEC_FEEDS.search(text) is not None
         try:
             for node in misread_heredocs(root, data):
-                self._asks.opaque(text.strip(), f"where the text for {self._text.source(node)} ends is not clear", of)
+                self._requests.opaque(
+                    text.strip(), f"where the text for {self._text.source(node)} ends is not clear", of
+                )
             self._data = data
             self._walk(root, text, depth, of)
         finally:
@@ -192,61 +196,65 @@ class _Reader:
 
     def _walk(self, root: Node, text: str, depth: int, of: str) -> None:
         if root.has_error:
-            self._asks.opaque(text.strip(), "its syntax could not be read", of)
+            self._requests.opaque(text.strip(), "its syntax could not be read", of)
         commands = 0
-        for count, place in enumerate(places(root)):
-            node = place.node
+        for count, position in enumerate(walk(root)):
+            node = position.node
             commands += node.type == "command"
-            if place.level > DEEPEST or count > NODES or max(commands, len(self._asks.judged)) > MOST:
+            if position.level > DEEPEST or count > NODES or max(commands, len(self._requests.readings)) > MOST:
                 self.give_up(text, of)
                 return
-            self.texts(place, text, of)
-            self.numbers.look(node, place.parent, self._text.source, of or text.strip())
+            self.texts(position, text, of)
+            self.numbers.look(node, position.parent, self._text.source, of or text.strip())
             match node.type:
                 case "command":
-                    self.command(place, depth, of)
+                    self.command(position, depth, of)
                 case "redirected_statement":
-                    self.redirected(place, depth, of)
+                    self.redirected(position, depth, of)
                 case "command_substitution":
                     self.backquoted(node, depth, of)
                 case kind if kind in _VALUES:
                     self.values(node, of)
                 case "file_redirect":
-                    self.redirect(place, of)
+                    self.redirect(position, of)
                 case "herestring_redirect" | "heredoc_body" if _READS_NAMES.search(self._command):
                     fed = self._text.source(node).removeprefix("<<<").replace("'", "").replace('"', "")
                     self._paths.look("", [Word(fed, fed.strip())], text=True)
                 case "test_command":
                     written = self._text.source(node)
-                    self._asks.judge(written, (written.split(None, 1)[0] + " *",), of)
+                    self._requests.add_reading(written, (written.split(None, 1)[0] + " *",), of)
                     if not is_test(node, self._data):
-                        self._asks.opaque(text.strip(), "its syntax could not be read", of)
+                        self._requests.opaque(text.strip(), "its syntax could not be read", of)
                 case "declaration_command" | "unset_command":
                     self.declaration(node, of)
-                case "variable_assignment" if place.parent is None or place.parent.type not in _NO_ASSIGNMENTS:
+                case "variable_assignment" if position.parent is None or position.parent.type not in _NO_ASSIGNMENTS:
                     self.assignment(node, self._text.source(node), of)
 
-    def texts(self, place: Place, text: str, of: str) -> None:
+    def texts(self, position: Position, text: str, of: str) -> None:
         """What of a node's text is in no other node: where the grammar may read something else than the shell."""
-        written = self._text.source(place.node)
-        if joins_words(place, written) or splits_word(place.node):
-            self._asks.opaque(text.strip(), "its syntax could not be read", of)
-        if place.node.child_count:
-            for gap in between(place.node, self._data):
-                self.leaf(place, gap, of)
-        elif place.node.is_named:
-            self.leaf(place, written, of)
+        written = self._text.source(position.node)
+        if joins_words(position, written) or splits_word(position.node):
+            self._requests.opaque(text.strip(), "its syntax could not be read", of)
+        if position.node.child_count:
+            for gap in between(position.node, self._data):
+                self.leaf(position, gap, of)
+        elif position.node.is_named:
+            self.leaf(position, written, of)
 
-    def leaf(self, place: Place, written: str, of: str) -> None:
+    def leaf(self, position: Position, written: str, of: str) -> None:
         """A piece of text in which the grammar sees nothing more, though the shell may."""
-        node = place.node
-        literal = (node.type in _LITERAL and verbatim(place)) or (node.type == "heredoc_body" and self._quoted(place))
+        node = position.node
+        literal = (node.type in _LITERAL and verbatim(position)) or (
+            node.type == "heredoc_body" and self._quoted(position)
+        )
         if not literal and _SUBSTITUTION.search(written):
-            self._asks.opaque(written.strip(), "a command inside it could not be read", of)
+            self._requests.opaque(written.strip(), "a command inside it could not be read", of)
         if not literal and PROMPT.search(written):
-            self._asks.opaque(written.strip(), AS_PROMPT, of)
+            self._requests.opaque(written.strip(), AS_PROMPT, of)
         if node.type != "comment" and _SUBSCRIPT.search(written.replace("\\", "")):
-            self._asks.opaque(written.strip(), "where it is used as a number, the shell runs the command inside it", of)
+            self._requests.opaque(
+                written.strip(), "where it is used as a number, the shell runs the command inside it", of
+            )
 
     def values(self, node: Node, of: str) -> None:
         """What gives variables values without looking like it, or has the shell run what stands in a value."""
@@ -254,10 +262,10 @@ class _Reader:
         match node.type:
             case "expansion":
                 if _PROCESS.search(written):
-                    self._asks.opaque(written, "a command inside it could not be read", of)
+                    self._requests.opaque(written, "a command inside it could not be read", of)
                 types = [child.type for child in node.children]
                 if ("@", "P") in pairwise(types):
-                    self._asks.opaque(written, AS_PROMPT, of)
+                    self._requests.opaque(written, AS_PROMPT, of)
                 if (name := assigned(node)) is not None:
                     self.sets(self._text.source(name), written, of)
             case "for_statement" | "select_statement":
@@ -279,7 +287,7 @@ class _Reader:
         if not written.startswith("`") or not re.search(r"\\[`$\\\"]", written):
             return
         if depth >= DEEPEST_BACKQUOTES:
-            self._asks.opaque(written, "it nests too deep", of)
+            self._requests.opaque(written, "it nests too deep", of)
             return
         for marks in ("`$\\\\", '`$\\\\"'):
             self.program(re.sub(rf"\\([{marks}])", r"\1", written[1:-1]), depth + 1, of or written)
@@ -293,61 +301,63 @@ class _Reader:
     def decides(self, plainly: str, text: str, of: str) -> None:
         """Ask if a variable that is set decides what runs."""
         if re.fullmatch(tables.DANGEROUS, plainly):
-            self._asks.opaque(text, f"it sets {plainly}, which decides what runs", of)
+            self._requests.opaque(text, f"it sets {plainly}, which decides what runs", of)
 
     def calculates(self, node: Node, of: str) -> None:
         """A calculation may give variables values."""
-        for place in places(node):
-            if place.node.type in ("variable_name", "word"):
-                self.decides(self._text.source(place.node), self._text.source(node), of)
+        for position in walk(node):
+            if position.node.type in ("variable_name", "word"):
+                self.decides(self._text.source(position.node), self._text.source(node), of)
 
-    def _quoted(self, place: Place) -> bool:
+    def _quoted(self, position: Position) -> bool:
         """Whether a here-document's text is taken as it stands: its mark is quoted."""
-        start = next((c for c in place.parent.children if c.type == "heredoc_start"), None) if place.parent else None
+        start = (
+            next((c for c in position.parent.children if c.type == "heredoc_start"), None) if position.parent else None
+        )
         return start is not None and any(quote in self._text.source(start) for quote in "'\"\\")
 
     def give_up(self, text: str, of: str) -> None:
         """Nothing is known of a text: neither what it runs nor where its paths lead."""
-        self._asks.opaque(text.strip(), "it is too intricate to be analysed", of)
-        add(self._asks.unknown, [text.strip()])
+        self._requests.opaque(text.strip(), "it is too intricate to be analysed", of)
+        add(self._requests.unknown, [text.strip()])
 
-    def command(self, place: Place, depth: int, of: str) -> None:
+    def command(self, position: Position, depth: int, of: str) -> None:
         """A command that stands for itself."""
-        node, parent = place.node, place.parent
+        node, parent = position.node, position.parent
         text = self._text.source(parent if parent is not None and parent.type == "redirected_statement" else node)
         tokens = [self._text.source(child) for child in node.children if child.type in _TOKENS]
         if depth == 0 and tokens and tokens[0] != "cd":
-            add(self._asks.patterns, [text])
-            add(self._asks.always, [" ".join([*prefix(tokens), "*"])])
+            add(self._requests.patterns, [text])
+            add(self._requests.always, [" ".join([*prefix(tokens), "*"])])
         of = of or text
         for child in node.children:
             if child.type == "variable_assignment":
                 self.assignment(child, text, of)
         nodes = [child for child in node.children if child.type not in _NOT_ARGUMENTS]
-        nodes += behind_redirections(place)
+        nodes += behind_redirections(position)
         parts = [word for child in nodes for word in self._text.words(child)]
         if not parts:
             return
         for word in parts:
             if word.text is not None and word.text != word.source and _SUBSCRIPT.search(word.text):
-                self._asks.opaque(text, "where it is used as a number, the shell runs the command inside it", of)
-        self.commands.files = self._lists_files(place)
-        self.commands.piped = is_piped(place)
+                self._requests.opaque(text, "where it is used as a number, the shell runs the command inside it", of)
+        self.commands.files = self._lists_files(position)
+        self.commands.piped = is_piped(position)
         self.commands.lists = self.commands.piped and _READS_NAMES.search(self._command) is not None
         around = parent.children if parent is not None and parent.type == "redirected_statement" else ()
         inputs = (c for c in around if c.type == "file_redirect")
         targets = [c.child_by_field_name("destination") for c in inputs if c.children[0].type == "<"]
         self.commands.inputs = [word for target in targets if target is not None for word in self._text.words(target)]
-        with self._paths.after_move(follows_cd(place, self._text.source)):
-            self.commands.run(parts, text, depth, of, fed=self._fed or is_fed(place))
+        with self._paths.after_move(follows_cd(position, self._text.source)):
+            self.commands.run(parts, text, depth, of, fed=self._fed or is_fed(position))
 
-    def _lists_files(self, place: Place) -> bool:
+    def _lists_files(self, position: Position) -> bool:
         """Whether a command is fed by one that gives nothing but names of files."""
-        if place.parent is None or place.parent.type != "pipeline":
+        if position.parent is None or position.parent.type != "pipeline":
             return False
         before: list[str] = []
-        for child in place.parent.children:
-            if child == place.node:
+        for child in position.parent.children:
+            if child == position.node:
                 break
             body = child.child_by_field_name("body") if child.type == "redirected_statement" else child
             before += [self._text.source(body)] if child.is_named and body is not None else []
@@ -355,16 +365,16 @@ class _Reader:
             before.pop()
         return bool(before) and _LISTS_FILES.match(before[-1]) is not None
 
-    def redirected(self, place: Place, depth: int, of: str) -> None:
+    def redirected(self, position: Position, depth: int, of: str) -> None:
         """A redirection of something that is no command of its own shows in no pattern."""
-        node = place.node
+        node = position.node
         if node.child_by_field_name("body") is not None:
             return
         written = self._text.source(node)
-        self._asks.judge(written, exactly(written), of)
+        self._requests.add_reading(written, exact_rule(written), of)
         words = [
             word
-            for extra in behind_redirections(Place(node.children[0], place, place.level + 1))
+            for extra in behind_redirections(Position(node.children[0], position, position.level + 1))
             for word in self._text.words(extra)
         ]
         while words and "=" in words[0].source:
@@ -373,9 +383,9 @@ class _Reader:
         if words:
             self.commands.run(words, written, depth, of or written, fed=True)
 
-    def redirect(self, place: Place, of: str) -> None:
+    def redirect(self, position: Position, of: str) -> None:
         """``< file``, ``> file``: where it leads, and that it writes."""
-        node = place.node
+        node = position.node
         target = node.child_by_field_name("destination")
         operator = next((child.type for child in node.children if child.type.strip("&|<>") == ""), ">")
         if target is None:
@@ -388,11 +398,13 @@ class _Reader:
                     continue
             written = f"{operator} {word.source}"
             if self._paths.touch(word) and ">" in operator:
-                self._asks.opaque(written, f"it writes {word.shown}, which controls what runs", of)
+                self._requests.opaque(written, f"it writes {word.shown}, which controls what runs", of)
             if ">" in operator:
                 self._paths.write(word.shown)
-                parent = place.parent
-                self._asks.judge(written, exactly(written), of or (self._text.source(parent) if parent else ""))
+                parent = position.parent
+                self._requests.add_reading(
+                    written, exact_rule(written), of or (self._text.source(parent) if parent else "")
+                )
 
     def declaration(self, node: Node, of: str) -> None:
         """``export A=1``, ``declare -i n=...``, ``unset A``."""
@@ -407,9 +419,9 @@ class _Reader:
         self.commands.declare(words, written, of)
         reason = assignments.runs(name, arguments)
         if reason is not None:
-            self._asks.opaque(written, reason, of)
+            self._requests.opaque(written, reason, of)
         else:
-            self._asks.judge(written, exactly(written), of)
+            self._requests.add_reading(written, exact_rule(written), of)
 
     def _declared(self, node: Node) -> list[Word]:
         """The words of a declaration; in ``x=(...)`` the commands inside are looked at by themselves."""
@@ -439,4 +451,4 @@ class _Reader:
         if len(known) == len(words):
             self._paths.assigned.add(variable)
         for file in self._paths.look("", known):
-            self._asks.opaque(text, f"{file} decides what runs", of)
+            self._requests.opaque(text, f"{file} decides what runs", of)

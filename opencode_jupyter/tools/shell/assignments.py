@@ -119,13 +119,13 @@ def _declares(name: str, arguments: list[Word]) -> str | None:
 
 def modes(name: str, arguments: list[Word]) -> str | None:
     """Why ``set`` or ``shopt`` changes how later words are read, in words; None if it does not."""
-    given = [word.shown for word in arguments]
+    shown = [word.shown for word in arguments]
     if name == "shopt":
         unknown = any(word.text is None for word in arguments)
-        return "it changes how later text is parsed" if unknown or _CHANGES & set(given) else None
+        return "it changes how later text is parsed" if unknown or _CHANGES & set(shown) else None
     for word in arguments:
         if word.text == "--" or (word.text is not None and word.text[:1] not in ("-", "+")):
-            if word.text in _MODES and given[0].startswith(("-", "+")):
+            if word.text in _MODES and shown[0].startswith(("-", "+")):
                 return "it changes how later text is parsed"
             if word.text == "--":
                 break

@@ -11,7 +11,7 @@ from ...core.arity import prefix
 from . import assignments, git, interpreters, programs, startup_files, tables, wrappers
 from .arithmetic import Arithmetic
 from .paths import Paths
-from .shell_requests import ShellAsks
+from .shell_requests import ShellRequests
 from .word_expansion import Word
 
 DEPTH = 6
@@ -32,7 +32,7 @@ class Commands:
     """Reads commands by their words.
 
     Args:
-        asks: where findings go.
+        requests: where findings go.
         paths: where paths go.
         program: reads a text as a program: ``(text, depth, of)``.
         sets: notes that a variable is set: ``(name, text, of)``.
@@ -49,13 +49,13 @@ class Commands:
 
     def __init__(
         self,
-        asks: ShellAsks,
+        requests: ShellRequests,
         paths: Paths,
         program: Callable[[str, int, str], None],
         sets: Callable[[str, str, str], None],
         numbers: Arithmetic,
     ) -> None:
-        self._asks = asks
+        self._requests = requests
         self._paths = paths
         self._program = program
         self._sets = sets
@@ -81,33 +81,33 @@ class Commands:
         head = parts[0]
         if head.source in tables.RESERVED:
             # ``time { rm x; }``: the grammar takes the brace for an argument
-            self._asks.opaque(text, f"{head.source} starts a group of commands that could not be parsed", of)
+            self._requests.opaque(text, f"{head.source} starts a group of commands that could not be parsed", of)
             if len(parts) > 1:
                 self.run(parts[1:], text, depth, of, fed=fed, more=more)
             return
         if head.text is None or head.glob or not head.text:
-            self._asks.opaque(text, f"which command {head.source} is, is only known at run time", of)
+            self._requests.opaque(text, f"which command {head.source} is, is only known at run time", of)
             return
         shown = " ".join(word.shown for word in parts)
         name = os.path.basename(head.text)
         always = " ".join([*prefix([name, *(word.shown for word in parts[1:])]), "*"])
         if shown != of:
-            self._asks.judge(shown, (always,), of)
+            self._requests.add_reading(shown, (always,), of)
         if name != head.text:
-            self._asks.judge(" ".join([name, *(word.shown for word in parts[1:])]), (always,), of)
+            self._requests.add_reading(" ".join([name, *(word.shown for word in parts[1:])]), (always,), of)
         arguments = parts[1:]
         self._touch(name, arguments, text, of, fed=fed)
         self._assign(name, arguments, text, of)
         if depth >= DEPTH:
-            self._asks.opaque(text, "it nests too deep", of)
+            self._requests.opaque(text, "it nests too deep", of)
             return
         if self._paths.wrote(head) or (
             (name in interpreters.SHELLS or interpreters.interpreter(name) or name in tables.OPAQUE)
             and any(self._paths.wrote(word) for word in arguments)
         ):
-            self._asks.opaque(text, "it runs a file that this same line writes", of)
+            self._requests.opaque(text, "it runs a file that this same line writes", of)
         elif (file := startup_files.work_file(name, self._paths.written)) is not None:
-            self._asks.opaque(text, f"{name} runs {file}, which this same line writes", of)
+            self._requests.opaque(text, f"{name} runs {file}, which this same line writes", of)
         self._inside(name, arguments, text, depth, of, fed=fed, more=more)
 
     def _assign(self, name: str, arguments: list[Word], text: str, of: str) -> None:
@@ -141,9 +141,9 @@ class Commands:
 
     def _touch(self, name: str, arguments: list[Word], text: str, of: str, *, fed: bool) -> None:
         """The paths among a command's words, and what it writes."""
-        key, own = wrappers.named(name, arguments)
+        key, own = wrappers.find_wrapper(name, arguments)
         if key:
-            inner = wrappers.take(wrappers.WRAPPERS[key], own).rest[wrappers.WRAPPERS[key].words :]
+            inner = wrappers.parse_options(wrappers.WRAPPERS[key], own).rest[wrappers.WRAPPERS[key].words :]
             arguments = arguments[: len(arguments) - len(inner)]
         command, words = git.command(arguments) if name == "git" else ("", [])
         self.revisions += [re.sub(r"^(?:-s|--source=|--sour?c?=)", "", word.shown) for word in words]
@@ -154,10 +154,10 @@ class Commands:
         if name in tables.EXTRACTORS and command in ("", "apply", "am") and fed:
             arguments = [*arguments, *self.inputs]
             if not any(map(self._paths.exists, arguments)):
-                self._asks.opaque(text, f"which files {name} writes is read from its input", of)
+                self._requests.opaque(text, f"which files {name} writes is read from its input", of)
         for file in self._paths.look(name, arguments, text=self.piped and name in tables.NO_PATHS, lists=self.lists):
             if command not in git.READING or not command:
-                self._asks.opaque(text, f"it may write {file}, which decides what runs", of)
+                self._requests.opaque(text, f"it may write {file}, which decides what runs", of)
         creates = re.search(tables.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
         self._paths.replaced |= command in git.TREE or (name in tables.EXTRACTORS - {"git"} and not creates)
         for file in startup_files.output_files(name, [word.shown for word in arguments]):
@@ -176,21 +176,21 @@ class Commands:
         if reason is None and programs.by_arguments(name) and any(map(self._paths.option_like, arguments)):
             reason = f"a wildcard may become an option of {name} that runs a program"
         if reason is not None:
-            self._asks.opaque(text, reason, of)
+            self._requests.opaque(text, reason, of)
         elif name in tables.OPAQUE or (name in tables.OPAQUE_WITH and _has(arguments, tables.OPAQUE_WITH[name])):
-            self._asks.opaque(text, f"what {name} does depends on more than this line", of)
+            self._requests.opaque(text, f"what {name} does depends on more than this line", of)
         elif more and not self.files and programs.by_arguments(name):
-            self._asks.opaque(text, f"what is read may be options of {name} that run a program", of)
+            self._requests.opaque(text, f"what is read may be options of {name} that run a program", of)
         elif name == "eval":
             self._code(arguments[1:] if arguments and arguments[0].text == "--" else arguments, text, depth, of)
         elif name in interpreters.SHELLS:
             self._shell(name, arguments, text, depth, of, more=more)
-        elif (wrapper := wrappers.named(name, arguments))[0]:
+        elif (wrapper := wrappers.find_wrapper(name, arguments))[0]:
             self._unwrap(*wrapper, text, depth, of, fed=fed, more=more)
-        elif (found := interpreters.interpreter(name)) is not None:
-            given = interpreters.given_program(found, arguments)
-            if given is not None:
-                self._asks.opaque(text, given, of)
+        elif (interpreter := interpreters.interpreter(name)) is not None:
+            reason_given = interpreters.inline_program(interpreter, arguments)
+            if reason_given is not None:
+                self._requests.opaque(text, reason_given, of)
         elif name == "find":
             self._find(arguments, text, depth, of)
         elif not programs.is_known(name):
@@ -208,66 +208,66 @@ class Commands:
             path = [os.path.basename(text)]  # the word may be a program's path with spaces in it
             readings = dict.fromkeys(" ".join([*words, *following]) for words in (line, path) if words[0])
             for reading in readings:
-                self._asks.suspect(reading, is_program=shutil.which(text) is not None, of=of)
+                self._requests.suspect(reading, is_program=shutil.which(text) is not None, of=of)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         """``eval`` and ``sh -c``: the words are a program."""
         if any(word.text is None or word.glob for word in arguments):
-            self._asks.opaque(text, "the program it runs is not known before", of)
+            self._requests.opaque(text, "the program it runs is not known before", of)
         elif arguments:
             self._program(" ".join(word.shown for word in arguments), depth + 1, of)
 
     def _shell(self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, more: bool) -> None:
-        taken, code, reason = interpreters.shell_options(arguments)
+        parsed, code, reason = interpreters.shell_options(arguments)
         if reason is not None:
-            self._asks.opaque(text, reason, of)
+            self._requests.opaque(text, reason, of)
         elif code is not None:
-            if more and not taken.rest:
-                self._asks.opaque(text, "the program it runs is read from its input", of)
+            if more and not parsed.rest:
+                self._requests.opaque(text, "the program it runs is read from its input", of)
             elif code.text is not None and not interpreters.reads_alike(name, code.text):
-                self._asks.opaque(text, f"{name} reads such a text in other ways than bash", of)
+                self._requests.opaque(text, f"{name} reads such a text in other ways than bash", of)
             self._code([code], text, depth, of)
         elif (
-            not taken.rest
-            or any(option == "s" for option, _ in taken.given)
-            or interpreters.STREAM.fullmatch(taken.rest[0].shown)
-            or taken.rest[0].text is None
+            not parsed.rest
+            or any(option == "s" for option, _ in parsed.options)
+            or interpreters.STREAM.fullmatch(parsed.rest[0].shown)
+            or parsed.rest[0].text is None
         ):
-            self._asks.opaque(text, "a shell reads its commands from somewhere else", of)
+            self._requests.opaque(text, "a shell reads its commands from somewhere else", of)
 
     def _find(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         inner: list[Word] | None = None
         for word, before in zip(arguments, ["", *(word.shown for word in arguments)], strict=False):
             if inner is None:
                 if word.text is None and not _FIND_VALUED.fullmatch(before) and word.may_be_option("", ""):
-                    self._asks.opaque(text, f"what {word.source} makes find do is only known at run time", of)
+                    self._requests.opaque(text, f"what {word.source} makes find do is only known at run time", of)
                 elif word.text in tables.FIND_EXEC:
                     inner = []
                 elif word.text in tables.FIND_WRITES:
-                    self._asks.opaque(text, f"find's {word.text} changes files, or takes names from one", of)
+                    self._requests.opaque(text, f"find's {word.text} changes files, or takes names from one", of)
             elif word.text in (";", "+"):
-                self._found(inner, depth, of)
+                self._run_for_each(inner, depth, of)
                 inner = None
             else:
                 inner.append(word)
-        self._found(inner or [], depth, of)
+        self._run_for_each(inner or [], depth, of)
 
-    def _found(self, inner: list[Word], depth: int, of: str) -> None:
+    def _run_for_each(self, inner: list[Word], depth: int, of: str) -> None:
         """What find runs for each file."""
         if not inner:
             return
         source = " ".join(word.source for word in inner)
         if "{}" in inner[0].shown or (self._hands_on(inner) and any("{}" in word.shown for word in inner[1:])):
-            self._asks.opaque(source, "it runs the files that are found, or text with their names in it", of)
+            self._requests.opaque(source, "it runs the files that are found, or text with their names in it", of)
         self.run(inner, source, depth + 1, of)
 
     def _hands_on(self, inner: list[Word], mark: str = "{}") -> bool:
         """Whether the first of a command's words that are put together when it runs may be a program."""
         name = os.path.basename(inner[0].shown)
         if name in interpreters.SHELLS:
-            taken, code, reason = interpreters.shell_options(inner[1:])
-            return reason is not None or code is None or mark in code.shown or not taken.rest
-        key, arguments = wrappers.named(name, inner[1:])
+            parsed, code, reason = interpreters.shell_options(inner[1:])
+            return reason is not None or code is None or mark in code.shown or not parsed.rest
+        key, arguments = wrappers.find_wrapper(name, inner[1:])
         if key:
             _, rest, code_text = wrappers.unwrap(key, arguments, lambda reason: None)
             return code_text is not None or not rest or mark in rest[0].shown or self._hands_on(rest, mark)
@@ -277,8 +277,8 @@ class Commands:
         self, key: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
     ) -> None:
         """The command inside a wrapper."""
-        taken, inner, code = wrappers.unwrap(key, arguments, lambda reason: self._asks.opaque(text, reason, of))
-        for option, value in taken.given:
+        parsed, inner, code = wrappers.unwrap(key, arguments, lambda reason: self._requests.opaque(text, reason, of))
+        for option, value in parsed.options:
             if option == "=":
                 self._sets(value.partition("=")[0], text, of)
         if code is not None:
@@ -287,11 +287,11 @@ class Commands:
         if key == "coproc" and len(inner) > 1 and inner[1].source in tables.RESERVED:
             inner = inner[1:]  # its name
         if key == "xargs":
-            self._each(taken.given, inner, text, depth, of)
+            self._each(parsed.options, inner, text, depth, of)
         elif inner:
             self.run(inner, " ".join(w.source for w in inner), depth + 1, of, fed=fed, more=more)
         elif more:
-            self._asks.opaque(text, f"what {key} runs is read from its input", of)
+            self._requests.opaque(text, f"what {key} runs is read from its input", of)
 
     def _each(self, options: list[tuple[str, str]], inner: list[Word], text: str, depth: int, of: str) -> None:
         """The command that xargs runs: what it reads comes behind the words, or in place of a mark among them."""
@@ -302,7 +302,7 @@ class Commands:
             if option in ("I", "i", "replace"):
                 mark = value or "{}"
         name = os.path.basename(inner[0].shown)
-        key, _ = wrappers.named(name, inner[1:])
+        key, _ = wrappers.find_wrapper(name, inner[1:])
         if name not in tables.NO_PATHS | {"wc"} and (
             not self.files or any(option in ("a", "arg-file") for option, _ in options)
         ):
@@ -312,7 +312,7 @@ class Commands:
         if mark and (
             mark in inner[0].shown or (marked and runs_text and (not self.files or self._hands_on(inner, mark)))
         ):
-            self._asks.opaque(text, "what it runs is read from its input", of)
+            self._requests.opaque(text, "what it runs is read from its input", of)
         self.run(inner, " ".join(w.source for w in inner), depth + 1, of, more=not mark)
 
 

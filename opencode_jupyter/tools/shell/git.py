@@ -178,7 +178,7 @@ def startup_changes(folder: str, words: Iterable[str]) -> list[str]:
         if not _REVISION.fullmatch(word):
             continue
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [*command, "HEAD", word, "--"],
                 env={**os.environ, **settings},
                 stdin=subprocess.DEVNULL,
@@ -188,5 +188,5 @@ def startup_changes(folder: str, words: Iterable[str]) -> list[str]:
             )
         except (OSError, subprocess.TimeoutExpired):
             continue
-        out += filter(is_startup_file, done.stdout.decode("utf-8", "replace").split("\0"))
+        out += filter(is_startup_file, process.stdout.decode("utf-8", "replace").split("\0"))
     return out

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from .word_expansion import Word
-from .wrappers import Options, Taken, take
+from .wrappers import Options, ParsedOptions, parse_options
 
 SHELLS = frozenset("sh bash rbash dash zsh ksh ksh93 ash mksh fish csh tcsh nu elvish yash posh".split())
 _BASH = frozenset({"bash", "rbash"})
@@ -92,11 +92,11 @@ RUNNING_MODULES = frozenset(
 
 def interpreter(name: str) -> str | None:
     """Which interpreter a program is; None if it is none."""
-    found = _NAME.fullmatch(name)
-    return found[1] if found else None
+    match = _NAME.fullmatch(name)
+    return match[1] if match else None
 
 
-def given_program(name: str, arguments: list[Word]) -> str | None:
+def inline_program(name: str, arguments: list[Word]) -> str | None:
     """Why an interpreter may run more than a file its command names, in words; None if it does not.
 
     Args:
@@ -122,7 +122,8 @@ def given_program(name: str, arguments: list[Word]) -> str | None:
         if module:
             what = module[1] or (arguments[at + 1].shown if at + 1 < len(arguments) else "")
             return reason if what in RUNNING_MODULES or not what else None
-        letter = next((one for one in text[1:] if one in known.valued), "") if not text.startswith("--") else ""
+        is_long = text.startswith("--")
+        letter = "" if is_long else next((char for char in text[1:] if char in known.valued), "")
         if letter:
             at += 2 if text.endswith(letter) else 1
         elif text[2:] in known.long_valued:
@@ -138,7 +139,7 @@ def given_program(name: str, arguments: list[Word]) -> str | None:
     return None
 
 
-def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None]:
+def shell_options(arguments: list[Word]) -> tuple[ParsedOptions, Word | None, str | None]:
     """A shell's options, the program text it is given with ``-c``, and why that can't be told, in words.
 
     The text is None if there is no ``-c``.
@@ -146,11 +147,11 @@ def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None
     plus = [Word(w.source, "-" + w.text[1:]) if w.text and w.text.startswith("+") else w for w in arguments]
     wants, code = False, None
     rest = list(plus)
-    taken = Taken()
+    parsed = ParsedOptions()
     while rest:
         word = rest[0]
         if word.text is None:
-            return taken, None, "what it passes to the shell is only known at run time"
+            return parsed, None, "what it passes to the shell is only known at run time"
         if word.text in ("--", "-"):
             rest = rest[1:]
             break
@@ -159,24 +160,24 @@ def shell_options(arguments: list[Word]) -> tuple[Taken, Word | None, str | None
         rest = rest[1:]
         name = word.text.lstrip("-").partition("=")[0]
         if word.text.startswith("--") or name in _SHELL.long_valued | _SHELL.long_flags:  # one dash will do
-            one = take(_SHELL, [Word(word.source, "--" + word.text.lstrip("-"))])
-            taken.given += one.given
-            taken.sure &= one.sure
-            if one.given and one.given[0][0] in _SHELL.long_valued:
+            long_option = parse_options(_SHELL, [Word(word.source, "--" + word.text.lstrip("-"))])
+            parsed.options += long_option.options
+            parsed.sure &= long_option.sure
+            if long_option.options and long_option.options[0][0] in _SHELL.long_valued:
                 if "=" not in word.text:
                     rest = rest[1:]
-                return taken, None, "it makes the shell run a file first"
+                return parsed, None, "it makes the shell run a file first"
             continue
         for letter in word.text[1:]:
             if letter == "c":  # the text is the first word that is no option; each o takes one before it
                 wants = True
             elif letter in _SHELL.valued:
                 rest = rest[1:]
-            taken.given.append((letter, ""))
-    taken.rest = rest
+            parsed.options.append((letter, ""))
+    parsed.rest = rest
     if wants:
         code = rest[0] if rest else Word("", "")
-    return taken, code, None
+    return parsed, code, None
 
 
 def reads_alike(name: str, text: str) -> bool:
@@ -224,16 +225,16 @@ def sed(arguments: list[Word]) -> str | None:
     """Why a sed command may do more than edit text, in words; None if it does not."""
     programs: list[str] = []
     first: str | None = None
-    take = skip = False
+    parse_options = skip = False
     for word in arguments:
         text = word.text
         if text is None:
-            if take or (first is None and not programs):
+            if parse_options or (first is None and not programs):
                 return f"the program {word.source} gives sed, only running it can tell"
             continue
-        if take:
+        if parse_options:
             programs.append(text)
-            take = False
+            parse_options = False
         elif skip:
             skip = False
         elif re.fullmatch(r"-[nErsuz]*l|--l[a-z-]*", text):
@@ -241,7 +242,7 @@ def sed(arguments: list[Word]) -> str | None:
         elif re.match(r"--(?:fi|f$)|-[nEersuzi]*f", text) and not text.startswith("-i"):
             return "sed takes its program from a file"
         elif re.fullmatch(r"-[nErsuz]*e|--ex?p?r?e?s?s?i?o?n?", text):
-            take = True
+            parse_options = True
         elif text.startswith("--e") and "=" in text:
             programs.append(text.partition("=")[2])
         elif text.startswith("-e"):

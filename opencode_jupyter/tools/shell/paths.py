@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...core.permission.sensitive_files import is_startup_file
 from . import startup_files, tables
-from .shell_requests import ShellAsks, add
+from .shell_requests import ShellRequests, add
 from .word_expansion import Word
 
 _MOST = 16
@@ -40,7 +40,7 @@ class Paths:
     """Notes the folders outside the project that a command's paths reach, and the start-up files it may write.
 
     Args:
-        asks: where they are noted.
+        requests: where they are noted.
         cwd: where the command runs.
         contains: whether a path is inside the project.
         home: where ``cd`` without an argument goes; None if that is not known.
@@ -55,7 +55,7 @@ class Paths:
 
     def __init__(
         self,
-        asks: ShellAsks,
+        requests: ShellRequests,
         cwd: Path,
         contains: Callable[[Path], bool],
         home: str | None,
@@ -65,15 +65,15 @@ class Paths:
         self.replaced = False
         self.written: set[str] = set()
         self.assigned: set[str] = set()
-        self._asks = asks
+        self._requests = requests
         self._contains = contains
         self._home = home
         self._protected = [os.path.realpath(folder) for folder in protected]
         self._real = os.path.realpath(cwd) + os.sep if contains(cwd) else None
-        self._places: list[str] | None = [str(cwd)]
+        self._starts: list[str] | None = [str(cwd)]
         """Where relative paths may start by now; None when only running it can tell."""
         self._last = [str(cwd)]
-        self._folders: dict[str, str] = {}
+        self._real_folders: dict[str, str] = {}
 
     # ------------------------------------------------------------------ a command's words
 
@@ -148,24 +148,24 @@ class Paths:
             targets = [Word("~", self._home)]
             self.touch(targets[0])
         for word in targets:
-            if word.text is None or word.glob or self._places is None or len(self._places) >= _MOST:
-                self._places = None
+            if word.text is None or word.glob or self._starts is None or len(self._starts) >= _MOST:
+                self._starts = None
                 return
-            self._last = [os.path.normpath(os.path.join(place, word.text)) for place in self._places]
-            add(self._places, self._last)
+            self._last = [os.path.normpath(os.path.join(start, word.text)) for start in self._starts]
+            add(self._starts, self._last)
 
     @contextmanager
     def after_move(self, succeeded: bool) -> Iterator[None]:
         """Within it, paths start where the last ``cd`` led, if that has `succeeded`."""
-        places = self._places
-        if succeeded and places is not None:
-            self._places = self._last
-        count = len(self._places or [])
+        starts = self._starts
+        if succeeded and starts is not None:
+            self._starts = self._last
+        count = len(self._starts or [])
         yield
-        if self._places is None or places is None:
-            self._places = None
+        if self._starts is None or starts is None:
+            self._starts = None
         else:
-            self._places = [*places, *(place for place in self._places[count:] if place not in places)]
+            self._starts = [*starts, *(start for start in self._starts[count:] if start not in starts)]
 
     # ------------------------------------------------------------------ one path
 
@@ -177,12 +177,12 @@ class Paths:
             sure: it is one; else it may be some other text, which counts if there is such a place.
         """
         text = word.text
-        if len(self._asks.directories) + len(self._asks.unknown) >= FOLDERS:
-            add(self._asks.unknown, ["..."])  # more than a person would read
+        if len(self._requests.directories) + len(self._requests.unknown) >= FOLDERS:
+            add(self._requests.unknown, ["..."])  # more than a person would read
             return []
         prefix = _before_wildcard(text) if text is not None and word.glob else text
         absolute = text is not None and os.path.isabs(text)
-        if prefix is None or "\0" in prefix or (self._places is None and not absolute and sure):
+        if prefix is None or "\0" in prefix or (self._starts is None and not absolute and sure):
             self.unknown(word.source)
             return []
         if not text or not prefix:
@@ -190,10 +190,10 @@ class Paths:
         startup: list[str] = []
         if prefix.startswith("~/") and not sure and self._home is not None:
             absolute, prefix = True, self._home + prefix[1:]
-        for place in [""] if absolute else self._places or []:
-            startup += self._at(os.path.join(place, prefix), word.glob, sure)
+        for start in [""] if absolute else self._starts or []:
+            startup += self._at(os.path.join(start, prefix), word.glob, sure)
             if word.glob:
-                matches = iglob(os.path.join(place, text))
+                matches = iglob(os.path.join(start, text))
                 for path in islice(matches, ENTRIES):
                     startup += self._at(path, False, sure)
         return startup
@@ -214,21 +214,21 @@ class Paths:
                 return []
             target = written if self._contains(Path(actual)) else actual
             is_folder = folder or os.path.isdir(target)
-            add(self._asks.directories, [target if is_folder else os.path.dirname(target)])
+            add(self._requests.directories, [target if is_folder else os.path.dirname(target)])
         elif self.replaced and not folder and not is_startup_file(actual) and sure:
             self.unknown(path)
-        if not folder and len(self._asks.reads) < ENTRIES and os.path.isfile(actual):
-            add(self._asks.reads, [written, actual])
-        if any((actual + os.sep).startswith(place + os.sep) for place in self._protected):
+        if not folder and len(self._requests.reads) < ENTRIES and os.path.isfile(actual):
+            add(self._requests.reads, [written, actual])
+        if any((actual + os.sep).startswith(start + os.sep) for start in self._protected):
             return [path]
         return [path] if any(is_startup_file(name, folder=not folder) for name in (path, actual)) else []
 
     def _resolve(self, path: str) -> str:
         """The path with its links followed; a folder is looked up once."""
         folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.realpath(folder)
-        joined = os.path.join(self._folders[folder], name)
+        if folder not in self._real_folders:
+            self._real_folders[folder] = os.path.realpath(folder)
+        joined = os.path.join(self._real_folders[folder], name)
         return os.path.realpath(joined) if os.path.islink(joined) else joined
 
     def _is_plausible(self, path: str, actual: str) -> bool:
@@ -239,15 +239,15 @@ class Paths:
 
     def unknown(self, source: str) -> None:
         """A path that only running the line can tell."""
-        add(self._asks.unknown, [source])
-        add(self._asks.reasons, [f"where {source} points is only known at run time"])
+        add(self._requests.unknown, [source])
+        add(self._requests.reasons, [f"where {source} points is only known at run time"])
 
     # ------------------------------------------------------------------ what comes with a path
 
     def _held(self, word: Word) -> list[str]:
         """The start-up files inside a folder that is copied or moved as a whole."""
-        for place in self._places or []:
-            top = os.path.join(place, word.shown)
+        for start in self._starts or []:
+            top = os.path.join(start, word.shown)
             walked = (os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names)
             found = [name for name in islice(walked, ENTRIES) if is_startup_file(os.path.relpath(name, top))]
             if found:
@@ -263,8 +263,8 @@ class Paths:
         follows = re.search(tables.FOLLOWING.get(name, "$^"), options) is not None
         hidden = name not in ("rg", "ag", "ack", "fd", "ls") or re.search(r" -\w*[uH.aA]| --(?:hid|unr|al)", options)
         deep = name != "ls" or " -R" in options
-        operands = [os.path.join(place, path) for place in self._places or [] for path in shown]
-        everywhere = self._places or [] if name in tables.PATTERN_FIRST or name in tables.LISTING else []
+        operands = [os.path.join(start, path) for start in self._starts or [] for path in shown]
+        everywhere = self._starts or [] if name in tables.PATTERN_FIRST or name in tables.LISTING else []
         stack = [path for path in operands if os.path.isdir(path)] or list(everywhere)
         for _ in range(WALKED):
             if not stack:
@@ -277,7 +277,7 @@ class Paths:
                 elif entry.is_dir(follow_symlinks=False):
                     stack += [entry.path] if deep else []
                 elif not named or any(fnmatchcase(entry.name.lower(), pattern) for pattern in named):
-                    self._asks.reads.append(entry.path)
+                    self._requests.reads.append(entry.path)
 
     def _unpacked(self, arguments: list[Word]) -> list[str]:
         """The start-up files that an archive or a patch among the words brings."""
@@ -285,36 +285,36 @@ class Paths:
             name
             for word in arguments
             for piece in _candidates(word.shown)
-            for place in self._places or []
-            for name in startup_files.in_archive(os.path.join(place, piece))
+            for start in self._starts or []
+            for name in startup_files.in_archive(os.path.join(start, piece))
         ]
 
     def exists(self, word: Word) -> bool:
         """Whether a word names a file that is there."""
         return "\0" not in word.shown and any(
-            os.path.exists(os.path.join(place, word.shown)) for place in self._places or []
+            os.path.exists(os.path.join(start, word.shown)) for start in self._starts or []
         )
 
     def option_like(self, word: Word) -> bool:
         """Whether a wildcard may become a word that a program takes for an option."""
         if not word.glob or word.text is None:
             return False
-        if word.text[0] == "-" or (word.text[0] in "*?[" and (self.written or self._places is None)):
+        if word.text[0] == "-" or (word.text[0] in "*?[" and (self.written or self._starts is None)):
             return True
         if word.text[0] not in "*?[":
             return False
         return any(
             entry.name.startswith("-") and fnmatchcase(entry.name, word.text.partition("/")[0])
-            for place in self._places or []
-            for entry in _entries(place)
+            for start in self._starts or []
+            for entry in _entries(start)
         )
 
     def is_bare_repository(self, folder: str | None) -> bool:
         """Whether git started in a folder, as one of the line's words names it, would take its settings from there."""
-        if folder is None or self._places is None:
+        if folder is None or self._starts is None:
             return True
-        for place in self._places:
-            current = os.path.normpath(os.path.join(place, folder))
+        for start in self._starts:
+            current = os.path.normpath(os.path.join(start, folder))
             while not os.path.lexists(os.path.join(current, ".git")):
                 if os.path.exists(os.path.join(current, "HEAD")) and os.path.isdir(os.path.join(current, "objects")):
                     return True

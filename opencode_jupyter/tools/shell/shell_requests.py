@@ -1,4 +1,4 @@
-"""What the analysis of a shell command finds."""
+"""The permission requests that a shell command needs, as its analysis finds them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 from ...core.permission.rules import NOT_ANALYSED
 
 
-class Judged(NamedTuple):
+class Reading(NamedTuple):
     """Another reading of a command, for the rules to judge.
 
     Attributes:
         pattern: the reading.
         always: what to remember if a person allows it for the session.
-        of: the sub-command it is a reading of, as it stands in `ShellAsks.patterns`. A rule for exactly that text
+        of: the sub-command it is a reading of, as it stands in `ShellRequests.patterns`. A rule for exactly that text
             settles it.
         suspected: it may be no command at all. A rule that is against it makes the sub-command ask: any rule but one
             for everything, or that one too if it names a program.
@@ -30,15 +30,15 @@ class Judged(NamedTuple):
 
 
 @dataclass(slots=True)
-class ShellAsks:
-    """What to ask for a command.
+class ShellRequests:
+    """What to request for a command.
 
     Attributes:
         directories: folders outside the project that it touches.
         unknown: paths that only running it can tell, as written.
         patterns: its sub-commands, as OpenCode asks for them.
         always: what a person may remember for them.
-        judged: other readings of the sub-commands.
+        readings: other readings of the sub-commands.
         reads: files inside the project or outside that its words name.
         reasons: in words, why there is more to it than the patterns show.
     """
@@ -47,24 +47,24 @@ class ShellAsks:
     unknown: list[str] = field(default_factory=list)
     patterns: list[str] = field(default_factory=list)
     always: list[str] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
-    def judge(self, pattern: str, always: tuple[str, ...], of: str = "") -> None:
+    def add_reading(self, pattern: str, always: tuple[str, ...], of: str = "") -> None:
         """Add another reading."""
-        reading = Judged(pattern, always, of)
-        if pattern and pattern not in self.patterns and reading not in self.judged:
-            self.judged.append(reading)
+        reading = Reading(pattern, always, of)
+        if pattern and pattern not in self.patterns and reading not in self.readings:
+            self.readings.append(reading)
 
     def suspect(self, pattern: str, *, is_program: bool, of: str) -> None:
         """Add words that a program may run as a command."""
-        self.judged.append(Judged(pattern, (), of, suspected=True, is_program=is_program))
+        self.readings.append(Reading(pattern, (), of, suspected=True, is_program=is_program))
 
     def opaque(self, text: str, reason: str, of: str = "") -> None:
         """Add a reading that no rule for a command's first word covers."""
         pattern = NOT_ANALYSED + text
-        self.judge(pattern, exactly(pattern), of or text)
+        self.add_reading(pattern, exact_rule(pattern), of or text)
         add(self.reasons, [reason])
 
 
@@ -73,6 +73,6 @@ def add(target: list[str], values: Iterable[str]) -> None:
     target += [value for value in dict.fromkeys(values) if value not in target]
 
 
-def exactly(pattern: str) -> tuple[str, ...]:
+def exact_rule(pattern: str) -> tuple[str, ...]:
     """The pattern as a rule that covers it alone; none if it has characters that a rule reads as wildcards."""
     return () if "*" in pattern or "?" in pattern else (pattern,)

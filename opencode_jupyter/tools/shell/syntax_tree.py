@@ -69,11 +69,11 @@ def parse(data: bytes) -> Node | None:
     return _parser().parse(data).root_node
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A node and where it stands; `Node.parent` would search from the root each time."""
 
     node: Node
-    up: Place | None
+    up: Position | None
     level: int
 
     @property
@@ -82,13 +82,13 @@ class Place(NamedTuple):
         return self.up.node if self.up is not None else None
 
 
-def places(root: Node) -> Iterator[Place]:
+def walk(root: Node) -> Iterator[Position]:
     """All nodes in document order, without recursion."""
-    stack = [Place(root, None, 0)]
+    stack = [Position(root, None, 0)]
     while stack:
-        place = stack.pop()
-        yield place
-        stack.extend(Place(child, place, place.level + 1) for child in reversed(place.node.children))
+        position = stack.pop()
+        yield position
+        stack.extend(Position(child, position, position.level + 1) for child in reversed(position.node.children))
 
 
 def assigned(expansion: Node) -> Node | None:
@@ -98,9 +98,9 @@ def assigned(expansion: Node) -> Node | None:
     return expansion.children[at - 1] if at else None
 
 
-def verbatim(place: Place) -> bool:
+def verbatim(position: Position) -> bool:
     """Whether a text in single quotes is one: not so inside ``"${x:-'...'}"`` and in calculations."""
-    current = place.up
+    current = position.up
     while current is not None:
         if current.node.type in _NOT_VERBATIM or (
             current.node.type == "compound_statement" and current.node.children[0].type == "(("
@@ -112,10 +112,10 @@ def verbatim(place: Place) -> bool:
     return True
 
 
-def behind_redirections(place: Place) -> list[Node]:
+def behind_redirections(position: Position) -> list[Node]:
     """A command's words that stand behind ``> file`` or ``<<EOF``; the grammar takes them for part of those."""
     out: list[Node] = []
-    current = place
+    current = position
     while current.up is not None:
         parent = current.up.node
         if parent.type == "redirected_statement":
@@ -165,11 +165,11 @@ def splits_word(node: Node) -> bool:
     )
 
 
-def is_fed(place: Place) -> bool:
+def is_fed(position: Position) -> bool:
     """Whether a command's input comes from a pipe, a file or the text itself, or may."""
-    if any(child.type == "herestring_redirect" for child in place.node.children):
+    if any(child.type == "herestring_redirect" for child in position.node.children):
         return True
-    current = place
+    current = position
     while current.up is not None:
         parent = current.up.node
         if parent.type == "pipeline" and parent.child(0) != current.node:
@@ -184,9 +184,9 @@ def is_fed(place: Place) -> bool:
     return False
 
 
-def is_piped(place: Place) -> bool:
+def is_piped(position: Position) -> bool:
     """Whether what a command prints is read by another command, or becomes part of the line."""
-    current = place
+    current = position
     while current.up is not None:
         parent = current.up.node
         if parent.type in ("command_substitution", "process_substitution"):
@@ -197,9 +197,9 @@ def is_piped(place: Place) -> bool:
     return False
 
 
-def follows_cd(place: Place, source: Callable[[Node], str]) -> bool:
+def follows_cd(position: Position, source: Callable[[Node], str]) -> bool:
     """Whether a command runs only after a ``cd`` that succeeded: ``cd x && command``."""
-    current = place
+    current = position
     while current.up is not None:
         parent = current.up.node
         if parent.type == "list" and parent.children[-1] == current.node:
@@ -226,21 +226,21 @@ def misread_heredocs(root: Node, data: bytes) -> list[Node]:
     if b"<<" not in data:
         return out
     resume = 0
-    for place in places(root):
-        node = place.node
+    for position in walk(root):
+        node = position.node
         if node.type != "heredoc_start":
             continue
         mark = data[node.start_byte : node.end_byte]
-        end = next((c for c in place.parent.children if c.type == "heredoc_end"), None) if place.parent else None
+        end = next((c for c in position.parent.children if c.type == "heredoc_end"), None) if position.parent else None
         body = max(data.find(b"\n", node.end_byte) + 1, resume)
         if end is None or not body or any(sign in mark for sign in b"<>$`&|;()\n"):
             out.append(node)
             continue
-        wanted = mark.translate(None, b"'\"\\\\")
-        tabs = any(child.type == "<<-" for child in place.parent.children) if place.parent else False
+        delimiter = mark.translate(None, b"'\"\\\\")
+        tabs = any(child.type == "<<-" for child in position.parent.children) if position.parent else False
         at = body
         for line in data[body:].split(b"\n"):
-            if (line.lstrip(b"\t") if tabs else line) == wanted:
+            if (line.lstrip(b"\t") if tabs else line) == delimiter:
                 break
             at += len(line) + 1
         else:
@@ -252,15 +252,15 @@ def misread_heredocs(root: Node, data: bytes) -> list[Node]:
     return out
 
 
-def joins_words(place: Place, written: str) -> bool:
+def joins_words(position: Position, written: str) -> bool:
     """Whether the grammar took words for one that the shell takes apart: ``$ rm``, or a word and the next line's."""
-    if place.node.type == "ansi_c_string":
+    if position.node.type == "ansi_c_string":
         return re.fullmatch(r"\$'(?:[^'\\]|\\.)*'", written, re.DOTALL) is None
-    if place.node.type == "raw_string":
+    if position.node.type == "raw_string":
         return written.count("'") != 2
-    if place.node.type == "word":
+    if position.node.type == "word":
         return re.search(r"(?<!\\)(?:\\\\)*\n", written) is not None
-    if place.node.type in ("simple_expansion", "expansion"):
+    if position.node.type in ("simple_expansion", "expansion"):
         return re.match(r"\$\{?\s", written) is not None
     return False
 

@@ -60,8 +60,8 @@ class Word(NamedTuple):
             if text in ("", "-", "--"):
                 return True
         if text.startswith("--"):
-            given = text[2:].partition("=")[0]
-            return given != "" and any(option.startswith(given) for option in long.split())
+            name = text[2:].partition("=")[0]
+            return name != "" and any(option.startswith(name) for option in long.split())
         for letter in text[1:].partition("=")[0] if text.startswith("-") else "":
             if letter in letters:
                 return True
@@ -184,7 +184,7 @@ def _variable(name: str, variables: Mapping[str, str]) -> str | None:
 
 
 def _ansi(text: str) -> str:
-    def one(m: re.Match[str]) -> str:
+    def decode(m: re.Match[str]) -> str:
         code = m[1]
         if code[0] in "xuU" and len(code) > 1:
             value = int(code[1:], 16)
@@ -195,7 +195,7 @@ def _ansi(text: str) -> str:
             return chr(ord(code[1]) & 0x1F)
         return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else "\\" + code)
 
-    return _ANSI.sub(one, text)
+    return _ANSI.sub(decode, text)
 
 
 def _expand(text: str, budget: int = BRACES) -> list[str] | None:
@@ -220,11 +220,11 @@ def _expand(text: str, budget: int = BRACES) -> list[str] | None:
         cuts = [start, *commas, end]
         choices: list[str] | None = [text[a + 1 : b] for a, b in pairwise(cuts)] if commas else []
         if not commas:
-            found = _RANGE.fullmatch(text[start + 1 : end])
-            if not found:
+            match = _RANGE.fullmatch(text[start + 1 : end])
+            if not match:
                 start += 1
                 continue
-            choices = _range(found, budget)
+            choices = _range(match, budget)
         if choices is None:
             return None
         out: list[str] = []
@@ -239,8 +239,8 @@ def _expand(text: str, budget: int = BRACES) -> list[str] | None:
     return [text] if budget > 0 else None
 
 
-def _range(found: re.Match[str], budget: int) -> list[str] | None:
-    first, last, step = found[1], found[2], abs(int(found[3] or 1)) or 1
+def _range(match: re.Match[str], budget: int) -> list[str] | None:
+    first, last, step = match[1], match[2], abs(int(match[3] or 1)) or 1
     if first.isalpha() != last.isalpha():
         return None
     low, high = (ord(first), ord(last)) if first.isalpha() else (int(first), int(last))

@@ -22,8 +22,8 @@ class Options(NamedTuple):
         flags: letters that take no value.
         valued: letters whose value is the rest of the word, or else the next one.
         attached: letters whose value, if any, is the rest of the word.
-        long_flags: names that take no value, or only one behind ``=``.
-        long_valued: names that take a value: behind ``=``, or the next word.
+        long_flags: names that take no value, or only one after ``=``.
+        long_valued: names that take a value: after ``=``, or the next word.
         words: how many words of its own come before the inner command.
         assigns: words such as ``A=1`` come before the inner command.
     """
@@ -38,16 +38,16 @@ class Options(NamedTuple):
 
 
 @dataclass(slots=True)
-class Taken:
+class ParsedOptions:
     """What the options of a command line are.
 
     Attributes:
-        given: letters, or names of long options, each with its value ("" if it has none).
-        rest: the words behind them.
+        options: letters, or names of long options, each with its value ("" if it has none).
+        rest: the words after them.
         sure: whether each option is known, so that nothing else can be meant.
     """
 
-    given: list[tuple[str, str]] = field(default_factory=list)
+    options: list[tuple[str, str]] = field(default_factory=list)
     rest: list[Word] = field(default_factory=list)
     sure: bool = True
 
@@ -160,14 +160,14 @@ WRAPPERS: dict[str, Options] = {
 """Commands whose arguments are another command, by name or by name and sub-command."""
 
 
-def take(options: Options, arguments: list[Word]) -> Taken:
-    """Tell the options of a command line from the words behind them.
+def parse_options(options: Options, arguments: list[Word]) -> ParsedOptions:
+    """Tell the options of a command line from the words after them.
 
     Args:
         options: what is known of the program.
         arguments: its words.
     """
-    taken = Taken()
+    parsed = ParsedOptions()
     at = 0
     while at < len(arguments):
         word = arguments[at]
@@ -178,7 +178,7 @@ def take(options: Options, arguments: list[Word]) -> Taken:
             at += 1
             break
         if options.assigns and "=" in text and not text.startswith("-"):
-            taken.given.append(("=", text))
+            parsed.options.append(("=", text))
             at += 1
             continue
         if not text.startswith("-") or text == "-":
@@ -186,48 +186,48 @@ def take(options: Options, arguments: list[Word]) -> Taken:
                 at += 1
                 continue
             break
-        used = _long(options, text[2:], taken) if text.startswith("--") else _short(options, text[1:], taken)
+        used = _long(options, text[2:], parsed) if text.startswith("--") else _short(options, text[1:], parsed)
         at += 1
         if used:
             value = arguments[at].shown if at < len(arguments) else ""
-            taken.given[-1] = (taken.given[-1][0], value)
+            parsed.options[-1] = (parsed.options[-1][0], value)
             at += 1
     while options.assigns and at < len(arguments) and "=" in arguments[at].shown:  # behind --
-        taken.given.append(("=", arguments[at].shown))
+        parsed.options.append(("=", arguments[at].shown))
         at += 1
-    taken.rest = arguments[at:]
-    return taken
+    parsed.rest = arguments[at:]
+    return parsed
 
 
-def _long(options: Options, text: str, taken: Taken) -> bool:
+def _long(options: Options, text: str, parsed: ParsedOptions) -> bool:
     """Note a long option; True if the next word is its value."""
     name, equals, value = text.partition("=")
-    meant = [one for one in options.long_flags | options.long_valued if one.startswith(name)]
-    found = name if name in meant else meant[0] if meant else name
-    taken.given.append((found, value))
-    if not meant:
-        taken.sure &= bool(equals)
+    matching = [one for one in options.long_flags | options.long_valued if one.startswith(name)]
+    full_name = name if name in matching else matching[0] if matching else name
+    parsed.options.append((full_name, value))
+    if not matching:
+        parsed.sure &= bool(equals)
         return False
-    return not equals and found in options.long_valued
+    return not equals and full_name in options.long_valued
 
 
-def _short(options: Options, letters: str, taken: Taken) -> bool:
+def _short(options: Options, letters: str, parsed: ParsedOptions) -> bool:
     """Note the options behind one dash; True if the next word is the last one's value."""
     for index, letter in enumerate(letters):
         rest = letters[index + 1 :]
         if letter in options.valued:
-            taken.given.append((letter, rest))
+            parsed.options.append((letter, rest))
             return not rest
         if letter in options.attached:
-            taken.given.append((letter, rest))
+            parsed.options.append((letter, rest))
             return False
-        taken.given.append((letter, ""))
+        parsed.options.append((letter, ""))
         if letter not in options.flags:
-            taken.sure = False
+            parsed.sure = False
     return False
 
 
-def named(name: str, arguments: list[Word]) -> tuple[str, list[Word]]:
+def find_wrapper(name: str, arguments: list[Word]) -> tuple[str, list[Word]]:
     """The wrapper's key in `WRAPPERS` and its own arguments: ``uv run`` is one, ``uv pip`` none ("")."""
     for count in (2, 1):
         key = " ".join([name, *(word.shown for word in arguments[:count])])
@@ -236,22 +236,24 @@ def named(name: str, arguments: list[Word]) -> tuple[str, list[Word]]:
     return (name, arguments) if name in WRAPPERS else ("", arguments)
 
 
-def unwrap(key: str, arguments: list[Word], opaque: Callable[[str], None]) -> tuple[Taken, list[Word], str | None]:
+def unwrap(
+    key: str, arguments: list[Word], opaque: Callable[[str], None]
+) -> tuple[ParsedOptions, list[Word], str | None]:
     """The command inside a wrapper.
 
     Args:
         key: its key in `WRAPPERS`.
         arguments: its words.
-        opaque: told, in words, what can't be known.
+        opaque: receives, in words, what cannot be known.
 
     Returns:
         Its options, the words of the command inside, and the text it gives to a shell instead, if it does.
     """
     options = WRAPPERS[key]
-    taken = take(options, arguments)
-    if not taken.sure:
+    parsed = parse_options(options, arguments)
+    if not parsed.sure:
         opaque(f"an option of {key} is not known, so the command it runs is unknown")
-    for option, value in taken.given:
+    for option, value in parsed.options:
         name = value.partition("=")[0].partition("[")[0].rstrip("+")
         if key == "env" and option in ("S", "split-string"):
             opaque("env -S splits a text into a command")
@@ -260,26 +262,26 @@ def unwrap(key: str, arguments: list[Word], opaque: Callable[[str], None]) -> tu
         elif key == "strace" and option in ("E", "env") and re.fullmatch(tables.DANGEROUS, name):
             opaque(f"it sets {name}, which decides what runs")
         elif key in ("npx", "npm exec", "npm x") and option in ("c", "call"):
-            return taken, [], value
-    if key == "command" and any(option in ("v", "V") for option, _ in taken.given):
-        return taken, [], None
-    inner = taken.rest[options.words :]
+            return parsed, [], value
+    if key == "command" and any(option in ("v", "V") for option, _ in parsed.options):
+        return parsed, [], None
+    inner = parsed.rest[options.words :]
     if key == "flock":
-        return _locked(taken, inner)
-    if key == "watch" and not any(option in ("x", "exec") for option, _ in taken.given):
-        return taken, [], " ".join(word.shown for word in inner) if inner else None
-    return taken, _behind_dashes(inner), None
+        return _locked(parsed, inner)
+    if key == "watch" and not any(option in ("x", "exec") for option, _ in parsed.options):
+        return parsed, [], " ".join(word.shown for word in inner) if inner else None
+    return parsed, _after_dashes(inner), None
 
 
-def _behind_dashes(words: list[Word]) -> list[Word]:
+def _after_dashes(words: list[Word]) -> list[Word]:
     return words[1:] if words and words[0].shown == "--" else words
 
 
-def _locked(taken: Taken, inner: list[Word]) -> tuple[Taken, list[Word], str | None]:
+def _locked(parsed: ParsedOptions, inner: list[Word]) -> tuple[ParsedOptions, list[Word], str | None]:
     """Flock's ``-c text`` may stand before the file or behind it."""
-    for words in (taken.rest, inner):
+    for words in (parsed.rest, inner):
         if len(words) > 1 and words[0].shown in ("-c", "--command"):
-            return taken, [], words[1].shown
-    if ("c", "") in taken.given or ("command", "") in taken.given:
-        return taken, [], taken.rest[0].shown if taken.rest else ""
-    return taken, _behind_dashes(inner), None
+            return parsed, [], words[1].shown
+    if ("c", "") in parsed.options or ("command", "") in parsed.options:
+        return parsed, [], parsed.rest[0].shown if parsed.rest else ""
+    return parsed, _after_dashes(inner), None

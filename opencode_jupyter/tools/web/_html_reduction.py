@@ -230,17 +230,17 @@ def _declaration(html: str, start: int) -> int:
     return end.end() if end else 0
 
 
-def attributes(source: str, *wanted: str) -> list[str]:
+def attributes(source: str, *names: str) -> list[str]:
     """The values of a tag's attributes, references undone, empty where it has none; of several the first counts."""
     values: dict[str, str] = {}
     for part in _ATTRIBUTE.finditer(source):
         name, value = part[1].lower(), part[2] or ""
-        if name not in wanted or name in values:
+        if name not in names or name in values:
             continue
         if value[:1] in ('"', "'"):
             value = value[1:-1]
         values[name] = _REFERENCE.sub(_undone, value) if "&" in value else value
-    return [values.get(name, "") for name in wanted]
+    return [values.get(name, "") for name in names]
 
 
 def _undone(reference: re.Match[str]) -> str:

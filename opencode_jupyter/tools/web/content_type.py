@@ -39,13 +39,13 @@ class Kind:
 def kind(body: bytes, content_type: str) -> Kind:
     """Judge a body by its header and its first bytes."""
     mime = content_type.partition(";")[0].strip().lower()
-    seen = sniff(body)
+    sniffed = sniff(body)
     if mime.startswith("image/") and mime not in _NOT_IMAGES:
-        if seen is None and looks_like_html(body):
+        if sniffed is None and looks_like_html(body):
             return Kind(html=True)  # an error page under an image's name
-        return Kind(attachment=seen or mime)
-    if seen is not None and (mime in _UNSAID or mime == seen):
-        return Kind(attachment=seen)
+        return Kind(attachment=sniffed or mime)
+    if sniffed is not None and (mime in _UNSAID or mime == sniffed):
+        return Kind(attachment=sniffed)
     html = "text/html" in mime or mime == "application/xhtml+xml" or (not mime and looks_like_html(body))
     return Kind(html=html, xml=mime.endswith(("/xml", "+xml")))
 

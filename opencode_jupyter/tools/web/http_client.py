@@ -148,10 +148,10 @@ async def _first(
     proxied: bool,
 ) -> httpx2.Response:
     """The answer from the first address that takes a connection."""
-    places = [target.host] if proxied else [str(address) for address in addresses]
-    for host in places:
+    hosts = [target.host] if proxied else [str(address) for address in addresses]
+    for host in hosts:
         url = httpx2.URL(scheme=target.scheme, host=host, port=target.port, raw_path=target.path.encode("ascii"))
-        last = host == places[-1]
+        last = host == hosts[-1]
         request = httpx2.Request(
             method,
             url,

@@ -40,7 +40,7 @@ class Target:
         address: the host, if it is an address and no name.
     """
 
-    given: str
+    written: str
     scheme: str
     host: str
     port: int

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED
 from opencode_jupyter.tools.shell.analysis import analyse
-from opencode_jupyter.tools.shell.shell_requests import ShellAsks
+from opencode_jupyter.tools.shell.shell_requests import ShellRequests
 
 PROJECT = Path("/project")
 HOME = "/home/someone"
@@ -21,12 +21,12 @@ def contains(path: Path) -> bool:
     return path == PROJECT or PROJECT in path.parents
 
 
-def read(command: str, cwd: Path = PROJECT) -> ShellAsks:
+def read(command: str, cwd: Path = PROJECT) -> ShellRequests:
     return analyse(command, cwd, contains, home=HOME)
 
 
 def readings(command: str) -> list[str]:
-    return [reading.pattern for reading in read(command).judged]
+    return [reading.pattern for reading in read(command).readings]
 
 
 @pytest.mark.parametrize(
