@@ -33,7 +33,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 lab: $(VENV)/lab.stamp
-	$(BIN)/jupyter lab $(ASROOT) $(ARGS) notebooks/01-quickstart.ipynb
+	$(BIN)/jupyter lab $(ASROOT) --notebook-dir=. $(ARGS) notebooks/01-quickstart.ipynb
 
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory -j3 check
