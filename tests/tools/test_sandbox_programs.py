@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
@@ -86,6 +87,23 @@ async def test_an_mcp_server_and_one_that_is_let_out(opened: Open, tmp_path: Pat
     async with opened({"mcp.demo": "off"}, mcp=servers) as ws:
         assert (await ws.call("demo_add", {"a": 40, "b": 2})).output == "42"
         assert harmed(tmp_path)
+
+
+async def test_an_mcp_server_that_must_not_write_the_project_does_not_between_its_calls_either(
+    opened: Open, tmp_path: Path, project: Path
+) -> None:
+    (project / ".envrc").write_text("export A=1\n")
+    cached = tmp_path / "home" / ".cache" / "written"
+    cached.parent.mkdir(exist_ok=True)
+    writes = f"echo x > {shlex.quote(str(cached))}; echo x > .envrc; echo x > new"
+    later = f"(for i in 1 2 3 4; do sleep 0.2; {writes}; done) &"
+    command = ["/bin/sh", "-c", f"{later} exec {shlex.join(local('demo.py')['command'])}"]
+    async with opened({"mcp": "read-only"}, mcp={"demo": {"type": "local", "command": command}}) as ws:
+        assert (await ws.call("demo_add", {"a": 40, "b": 2})).output == "42"
+        await anyio.sleep(1)
+    assert cached.read_text() == "x\n"
+    assert (project / ".envrc").read_text() == "export A=1\n"
+    assert not (project / "new").exists()
 
 
 async def test_a_javascript_tool_file(opened: Open, tmp_path: Path, project: Path) -> None:

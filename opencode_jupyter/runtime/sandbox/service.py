@@ -98,13 +98,13 @@ class Sandbox:
 
         Args:
             kind: ``formatter``, ``lsp``, ``tools`` or ``mcp``. They may write the caches of package managers (of those
-                that must not change the project, only language servers), and all but formatters may use the network:
-                many of them could not start otherwise.
+                that must not change the project, only servers), and all but formatters may use the network: many of
+                them could not start otherwise.
             name: its name in the configuration.
         """
         network = self.settings.network or kind != "formatter"
         profile = self.settings.program(kind, name)
-        caches = [*_CACHES, *self.settings.writable] if profile != "read-only" or kind == "lsp" else ()
+        caches = [*_CACHES, *self.settings.writable] if profile != "read-only" or kind in ("lsp", "mcp") else ()
         return self._policy(profile, network, caches)
 
     @contextlib.contextmanager
