@@ -23,17 +23,17 @@ from .errors import McpError, missing_sdk
 if TYPE_CHECKING:
     from ..core.host import ToolHost
 
-CONNECT = 30.0
+CONNECT_LIMIT = 30.0
 """Seconds for connecting, and again for the first listing (docs/opencode/core.md 19.2)."""
-FRESH = 1.0
+RECHECK = 1.0
 """Seconds in which the files of other programs are not looked at again."""
 UNTRUSTED = "not trusted yet; run %tools trust"
-CALL = 60.0
+CALL_LIMIT = 60.0
 """Seconds a call may take without progress: the SDKs' documented default."""
 FILES = (".vscode/mcp.json", ".mcp.json")
 """Files of other programs, in load order: the later overrides; OpenCode's own files override both."""
 _PASSWORD = re.compile(r"(://[^/\s:@]*):[^/\s@]+@")
-_START = frozenset({"type", "command", "args", "environment", "env", "cwd", "url", "headers", "oauth"})
+_DEFINING_KEYS = frozenset({"type", "command", "args", "environment", "env", "cwd", "url", "headers", "oauth"})
 """Keys that define what is started or reached; the others only switch it on or off."""
 
 
@@ -71,7 +71,7 @@ class ServerSpec(NamedTuple):
     problem: str = ""
 
     @property
-    def local(self) -> bool:
+    def is_local(self) -> bool:
         """True if it is a program on this machine."""
         return bool(self.command)
 
@@ -86,9 +86,9 @@ class ServerSpec(NamedTuple):
         return [value for value in secrets if len(value) > 3]
 
     @property
-    def shown(self) -> str:
+    def target(self) -> str:
         """The command line or the address, without secrets."""
-        return self._without_secrets(shlex.join(self.command) if self.local else self.url.partition("?")[0])
+        return self._without_secrets(shlex.join(self.command) if self.is_local else self.url.partition("?")[0])
 
     def _without_secrets(self, text: str) -> str:
         text = hide(text, self.secrets)  # a configuration may have put one of the kernel's into the command line
@@ -99,16 +99,16 @@ class ServerSpec(NamedTuple):
         variables = {k: "" if is_secret_name(k) else v for k, v in self.environment.items()}
         identity = [self.command, sorted(variables.items()), self.cwd, self.url, sorted(self.headers)]
         shown: dict[str, Any] = {"server": self.name, "environment": sorted(self.environment)}
-        if self.local:
+        if self.is_local:
             # variables too: LD_PRELOAD or NODE_OPTIONS change what a command does
             assigned = [
                 f"{k}=***" if is_secret_name(k) else self._without_secrets(f"{k}={shlex.quote(v)}")
                 for k, v in sorted(self.environment.items())
             ]
-            shown["command"] = " ".join([*assigned, self.shown])
+            shown["command"] = " ".join([*assigned, self.target])
         else:
-            shown["url"] = self.shown
-            shown["content"] = "\n".join([f"connects to {self.shown}", *(f"sends {name}" for name in self.headers)])
+            shown["url"] = self.target
+            shown["content"] = "\n".join([f"connects to {self.target}", *(f"sends {name}" for name in self.headers)])
         return Subject("mcp server", f"{self.name} of {self.source}", digest(json.dumps(identity)), shown)
 
 
@@ -127,13 +127,13 @@ class ServerConfiguration:
         same = read is not None and read.config is workspace.config and read.directory == workspace.directory
         if read is None or not same or now >= read.until:
             if read is not None and same and read.files.matches():
-                read = self._read = read._replace(until=now + FRESH)
+                read = self._read = read._replace(until=now + RECHECK)
             else:
                 files = Fingerprint(files_of_others(workspace.directory, workspace.worktree))
                 specs = configured(workspace.config, workspace.directory, workspace.worktree)
                 if specs and (reason := missing_sdk()):
                     specs = {name: spec._replace(problem=spec.problem or reason) for name, spec in specs.items()}
-                read = self._read = _ServersRead(workspace.config, workspace.directory, files, specs, now + FRESH)
+                read = self._read = _ServersRead(workspace.config, workspace.directory, files, specs, now + RECHECK)
         return {**read.specs, **self._added} if self._added else read.specs
 
     def spec(self, name: str) -> ServerSpec:
@@ -148,24 +148,24 @@ class ServerConfiguration:
             raise McpError(name, f"there is no MCP server {name!r}; there are: {names}")
         return specs[name]
 
-    def trusted(self, spec: ServerSpec) -> bool:
+    def is_trusted(self, spec: ServerSpec) -> bool:
         """Return whether a server may be started without asking."""
         return spec.own or self._workspace.trust.known(spec.subject())
 
-    def startable(self, spec: ServerSpec) -> bool:
+    def can_start(self, spec: ServerSpec) -> bool:
         """Return whether a server is configured well and switched on."""
         return spec.enabled and not spec.problem and spec.name not in self._off
 
     def switched_off(self, spec: ServerSpec) -> str:
         """How to start a server that is switched off; "" for another one."""
-        is_off = not spec.problem and not self.startable(spec)
+        is_off = not spec.problem and not self.can_start(spec)
         return f"{spec.name} is switched off; start it: %mcp connect {spec.name}" if is_off else ""
 
     def obstacle(self, spec: ServerSpec) -> str:
         """Why a server must not be started now; "" if it may."""
         if not spec.enabled or spec.name in self._off:
             return "disconnected"
-        return "" if self.trusted(spec) else UNTRUSTED
+        return "" if self.is_trusted(spec) else UNTRUSTED
 
     def add(self, spec: ServerSpec) -> None:
         """Add a server, in place of one of that name."""
@@ -247,7 +247,7 @@ def configured(config: Config, directory: Path, worktree: Path) -> dict[str, Ser
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
         source, own = _origin(config, str(name), base, top)
         defined = specs.get(str(name))
-        if defined is not None and isinstance(entry, Mapping) and not _START & set(entry):
+        if defined is not None and isinstance(entry, Mapping) and not _DEFINING_KEYS & set(entry):
             # a switch for a server that another file defines
             merged = {**_entry_of(defined), **entry}
             specs[str(name)] = spec_of(str(name), merged, source=defined.source, own=defined.own)
@@ -301,7 +301,7 @@ def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool
         entry = entries.get(name) if isinstance(entries, Mapping) else None
         if entry is None:
             continue
-        defines = not isinstance(entry, Mapping) or bool(_START & set(entry))
+        defines = not isinstance(entry, Mapping) or bool(_DEFINING_KEYS & set(entry))
         if defines or not source:
             source = path
         if not defines or not os.path.isabs(path):
@@ -316,7 +316,7 @@ def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool
 
 
 def _entry_of(spec: ServerSpec) -> dict[str, Any]:
-    if spec.local:
+    if spec.is_local:
         return {"command": list(spec.command), "environment": dict(spec.environment), "cwd": spec.cwd}
     if not spec.url:
         return {}

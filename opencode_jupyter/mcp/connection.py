@@ -13,7 +13,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from ..core.secrets import hide
-from .configuration import CONNECT, ServerSpec
+from .configuration import CONNECT_LIMIT, ServerSpec
 from .errors import McpError, describe_error, innermost
 from .status import State, Status
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LINES = 500
+LOG_LINES = 500
 """Lines kept of each server."""
-LENGTH = 2000
+LINE_LENGTH = 2000
 """Characters kept of a line."""
 RETRY = 30.0
 """Seconds in which a server that could not be connected, or ended soon, is left alone unless a tool of it is called."""
-JUST = 3.0
+JUST_FAILED = 3.0
 """Seconds after a failed attempt in which a call does not make another: looking a tool up takes several steps."""
 PAGES = 100
 """Most pages of one listing."""
@@ -62,19 +62,19 @@ class ServerLog:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets = frozenset(secrets)
-        self._lines: deque[str] = deque(maxlen=LINES)
+        self._lines: deque[str] = deque(maxlen=LOG_LINES)
         self._unfinished = b""
 
     def add(self, text: str, source: str = "") -> None:
         """Add one line or more; `source` names their origin."""
         head = f"[{source}] " if source else ""
         for line in text.splitlines():
-            self._lines.append(head + self.clean(line[:LENGTH]))
+            self._lines.append(head + self.clean(line[:LINE_LENGTH]))
 
     def feed(self, data: bytes) -> None:
         """Add a chunk of the server's stderr; its last line is kept until it is whole."""
         *lines, self._unfinished = (self._unfinished + data).split(b"\n")
-        self._unfinished = self._unfinished[-LENGTH:]
+        self._unfinished = self._unfinished[-LINE_LENGTH:]
         for line in lines:
             if line.strip():
                 self.add(line.decode("utf-8", "replace").rstrip())
@@ -105,7 +105,7 @@ class LiveClient:
     client: Client
     ended: asyncio.Event
     """Set when the server sends nothing more."""
-    why: Callable[[], Awaitable[str]]
+    end_reason: Callable[[], Awaitable[str]]
     """Why it ended, in words; waits a moment for its exit."""
     pid: int = 0
 
@@ -155,8 +155,8 @@ class ServerConnection:
         self._attempt_over = asyncio.Event()
         self._stopping = False
         self._retry_at = 0.0
-        self._failed_at = -JUST
-        self._relist_timer: asyncio.TimerHandle | None = None
+        self._failed_at = -JUST_FAILED
+        self._relist_due = False
         self._relisting: set[asyncio.Task[None]] = set()
 
     def current_call(self) -> ServerCall | None:
@@ -164,19 +164,19 @@ class ServerConnection:
         return _current_call.get() or (self.calls[-1] if self.calls else None)
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         """True if a listing should wait for it: it is being connected, was never tried, or failed a while ago."""
         return self.connecting or (self.state != "connected" and time.monotonic() >= self._retry_at)
 
     @property
-    def just_failed(self) -> bool:
+    def has_just_failed(self) -> bool:
         """True if an attempt to connect failed a moment ago."""
-        return self.state != "connected" and time.monotonic() < self._failed_at + JUST
+        return self.state != "connected" and time.monotonic() < self._failed_at + JUST_FAILED
 
     @property
     def limit(self) -> float:
         """Seconds for connecting, and for a listing."""
-        return self.spec.timeout or CONNECT
+        return self.spec.timeout or CONNECT_LIMIT
 
     def status(self) -> Status:
         """Its status; any thread may call it."""
@@ -184,7 +184,7 @@ class ServerConnection:
         info = live.client.server_info if live is not None and self.state == "connected" else None
         name = " ".join(filter(None, (info.name, info.version))) if info is not None else ""
         pid = live.pid if live is not None else 0
-        return Status(self.state, self.error, len(self.tools), spec.shown, spec.source, name, pid)
+        return Status(self.state, self.error, len(self.tools), spec.target, spec.source, name, pid)
 
     # ------------------------------------------------------------------ connecting and ending
 
@@ -209,7 +209,7 @@ class ServerConnection:
         if self._owner is None or self._owner.done():
             self.connecting = True
             self._attempt_over = asyncio.Event()
-            self._owner = asyncio.create_task(self._own(), name=f"mcp {self.spec.name}")
+            self._owner = asyncio.create_task(self._run(), name=f"mcp {self.spec.name}")
         if self.connecting:
             await self._attempt_over.wait()
 
@@ -228,15 +228,15 @@ class ServerConnection:
                 await asyncio.wait([owner], timeout=0.5)
         self._set_state("disabled", "")
 
-    async def lost(self) -> str:
+    async def close_broken(self) -> str:
         """End the connection, which a request found closed; returns why, in words, "" if that is not known."""
         live = self._live
         if live is None:
             return self.error
         live.ended.set()
-        return await live.why()
+        return await live.end_reason()
 
-    async def _own(self) -> None:
+    async def _run(self) -> None:
         """The owner task: connect, and stay until the server ends."""
         began = time.monotonic()
         try:
@@ -271,14 +271,12 @@ class ServerConnection:
         listener = asyncio.create_task(self._listen(live.client))
         try:
             await live.ended.wait()
-            return await live.why() or "the connection was closed"
+            return await live.end_reason() or "the connection was closed"
         finally:
             for task in (listener, *self._relisting):
                 task.cancel()
             await asyncio.wait([listener, *self._relisting])
-            if self._relist_timer is not None:
-                self._relist_timer.cancel()
-                self._relist_timer = None
+            self._relist_due = False
 
     def _fail(self, error: BaseException) -> None:
         cause = innermost(error)
@@ -302,16 +300,15 @@ class ServerConnection:
 
     def relist_soon(self) -> None:
         """List the tools again in a moment: the server says that they changed."""
-        if self._relist_timer is None and not self._stopping:
-            self._relist_timer = asyncio.get_running_loop().call_later(SETTLE, self._start_relisting)
-
-    def _start_relisting(self) -> None:
-        self._relist_timer = None
-        task = asyncio.create_task(self._list_again())
-        self._relisting.add(task)
-        task.add_done_callback(self._relisting.discard)
+        if not self._relist_due and not self._stopping:
+            self._relist_due = True
+            task = asyncio.create_task(self._list_again())
+            self._relisting.add(task)
+            task.add_done_callback(self._relisting.discard)
 
     async def _list_again(self) -> None:
+        await asyncio.sleep(SETTLE)
+        self._relist_due = False
         live = self._live
         if live is None or self.state != "connected":
             return
@@ -330,18 +327,11 @@ class ServerConnection:
             return []
         tools: dict[str, Tool] = {}
         duplicates: set[str] = set()
-        cursor: str | None = None
-        cursors: set[str] = set()
-        for _ in range(PAGES):
-            page = await client.list_tools(cursor=cursor)
+        async for page in pages(client.list_tools):
             for tool in page.tools:
                 if tool.name in tools:
                     duplicates.add(tool.name)
                 tools.setdefault(tool.name, tool)
-            cursor = page.next_cursor
-            if not cursor or cursor in cursors:  # a server that names a page again would go on for ever
-                break
-            cursors.add(cursor)
         if duplicates:
             self.log.add(f"it lists {', '.join(sorted(duplicates))} more than once; the first counts", "client")
         return list(tools.values())
@@ -357,6 +347,17 @@ class ServerConnection:
                     self.relist_soon()
         except Exception as error:
             self.log.add(f"changes of its tools cannot be received: {describe_error(error)}", "client")
+
+
+async def pages(list_page: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    """The pages of a listing; the rest is left out if a server names a page again or has more than `PAGES`."""
+    cursors: list[str | None] = [None]
+    while cursors[-1] not in cursors[:-1] and len(cursors) <= PAGES:
+        page = await list_page(cursor=cursors[-1])
+        yield page
+        if not page.next_cursor:
+            return
+        cursors.append(page.next_cursor)
 
 
 def fingerprints(tools: list[Tool]) -> dict[str, str]:
@@ -433,7 +434,7 @@ class ServerCall:
                 return await client.call_tool(name, arguments, progress_callback=self._on_progress)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
-                reason = await connection.lost() or error.message
+                reason = await connection.close_broken() or error.message
                 text = f"the MCP server {server} ended during the call ({reason}){self._progress}"
                 raise McpError(server, text) from error
             raise McpError(server, f"the MCP server {server} refused the call: {error.message}") from error

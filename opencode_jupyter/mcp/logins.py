@@ -47,9 +47,9 @@ class Login:
         self._url_known = asyncio.Event()
         self._task: asyncio.Task[str] | None = None
 
-    def start(self, then: Callable[[], Awaitable[object]] | None) -> None:
-        """Begin; `then` is run after a login that went well."""
-        self._task = asyncio.create_task(self._run(then), name=f"login at {self.server}")
+    def start(self, on_success: Callable[[], Awaitable[object]] | None) -> None:
+        """Begin; `on_success` is run after a login that went well."""
+        self._task = asyncio.create_task(self._run(on_success), name=f"login at {self.server}")
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())  # maybe nobody waits
 
     async def wait_for_url(self) -> str:
@@ -101,7 +101,7 @@ class Login:
         self.url = url
         self._url_known.set()
 
-    async def _run(self, then: Callable[[], Awaitable[object]] | None) -> str:
+    async def _run(self, on_success: Callable[[], Awaitable[object]] | None) -> str:
         try:
             status = await self._ping()
             if self.url:
@@ -123,9 +123,9 @@ class Login:
         finally:
             self._url_known.set()
             await self.redirect.close()
-        if then is not None:
+        if on_success is not None:
             with contextlib.suppress(Exception):  # its status says what is wrong
-                await then()
+                await on_success()
         return summary
 
     async def _ping(self) -> int:
@@ -158,12 +158,12 @@ class Logins:
         login = self._logins.get(server)
         return login if login is not None and not login.is_over else None
 
-    async def begin(self, spec: ServerSpec, then: Callable[[], Awaitable[object]] | None = None) -> Login:
+    async def begin(self, spec: ServerSpec, on_success: Callable[[], Awaitable[object]] | None = None) -> Login:
         """Begin a login; one in progress at the same server is cancelled.
 
         Args:
             spec: the server.
-            then: run after a login that went well, such as connecting.
+            on_success: run after a login that went well, such as connecting.
 
         Raises:
             AuthError: the server takes no logins, or this one was cancelled before it began.
@@ -184,7 +184,7 @@ class Logins:
             await redirect.close()
             raise
         self._logins[spec.name] = login
-        login.start(then)
+        login.start(on_success)
         return login
 
     async def cancel(self, server: str) -> bool:

@@ -12,7 +12,7 @@ from ..core.result import ToolResult
 from ..core.threads import LoopThread
 from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
-from .configuration import CALL, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
+from .configuration import CALL_LIMIT, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, describe_error, missing_sdk
 from .pool import ConnectionPool
 from .status import Status
@@ -45,7 +45,7 @@ class McpServers:
         self._configuration = ServerConfiguration(workspace)
         self._pool = ConnectionPool(workspace, self._configuration, self.call)
         self.specs = self._configuration.specs
-        self.trusted = self._configuration.trusted
+        self.is_trusted = self._configuration.is_trusted
         self.switched_off = self._configuration.switched_off
 
     def status(self) -> dict[str, Status]:
@@ -89,7 +89,7 @@ class McpServers:
         spec = self._configuration.spec(name)
         if spec.problem:
             raise McpError(name, spec.problem)
-        if not self.trusted(spec):
+        if not self.is_trusted(spec):
             raise McpError(name, f"the MCP server {name} is {UNTRUSTED}")
         spec = self._configuration.switch_on(spec)
         await self._thread.run(self._pool.restart(name))
@@ -137,7 +137,7 @@ class McpServers:
     def untrusted(self) -> Sequence[Subject]:
         """The servers of the project's files that need a person's trust before they are started."""
         specs = self.specs().values()
-        return [spec.subject() for spec in specs if self._configuration.startable(spec) and not self.trusted(spec)]
+        return [spec.subject() for spec in specs if self._configuration.can_start(spec) and not self.is_trusted(spec)]
 
     @property
     def quiet(self) -> bool:
@@ -157,9 +157,9 @@ class McpServers:
         needed = self.needed(tool_id)
         if call is not None:
             for spec in needed:
-                if not self.trusted(spec):
+                if not self.is_trusted(spec):
                     await self._workspace.trust.require(spec.subject(), call)
-        names = [spec.name for spec in needed if self.trusted(spec)]
+        names = [spec.name for spec in needed if self.is_trusted(spec)]
         if names or self._has_outdated(tool_id):
             await self._thread.run(self._pool.bring_up(names))
 
@@ -199,7 +199,7 @@ class McpServers:
 
             connection = await self._pool.ready(server)
             sandbox = self._workspace.service(Sandbox)
-            policy = sandbox.program("mcp", server) if connection.spec.local else None
+            policy = sandbox.program("mcp", server) if connection.spec.is_local else None
             with sandbox.startup_files_kept(policy, ctx.call_id) as files:
                 result = await ServerCall(ctx, self._limit(connection.spec)).run(connection, name, arguments)
             if result.is_error:
@@ -258,7 +258,7 @@ class McpServers:
         names = [
             name
             for name, spec in self.specs().items()
-            if server in (None, name) and self._configuration.startable(spec) and self.trusted(spec)
+            if server in (None, name) and self._configuration.can_start(spec) and self.is_trusted(spec)
         ]
         await self._pool.bring_up(names)
 
@@ -278,7 +278,7 @@ class McpServers:
         """Seconds a call may take without progress (docs/opencode/core.md 19.5)."""
         value = self._workspace.config.get("experimental", "mcp_timeout")
         configured = value / 1000 if isinstance(value, int | float) and value > 0 else None
-        return spec.timeout or configured or CALL
+        return spec.timeout or configured or CALL_LIMIT
 
 
 def _may_have(server: str, tool_id: str) -> bool:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 CLIENT_NAME = "OpenCode (Jupyter)"
 """What a person reads when a service asks whether to let this program in."""
-EARLY = 30.0
+RENEW_EARLY = 30.0
 """Seconds before its end from which on a token is renewed."""
 KEYRING_SECONDS = 60.0
 """How long a keyring may take; it may ask a person to unlock it."""
@@ -47,7 +47,7 @@ POST, BASIC = "client_secret_post", "client_secret_basic"
 """Ways to send a client's secret: in the request's form, in its header."""
 _CONFIGURED = "configured"
 """Marks a client that is the config's, and counts only as long as it is there."""
-_PAST = 1.0
+_EXPIRED = 1.0
 """A time of expiry that is over; the SDK takes 0 for none."""
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -114,8 +114,8 @@ class Auth(httpx2.Auth):
         self._step_up = False
         self._code = ""
         uri = redirect.uri if redirect is not None else str(settings.get("redirectUri") or default_uri())
-        self._storage = _Storage(spec, store, uri, login=redirect is not None)
-        self._scope = self._storage.more_scope or _scope(settings.get("scope"))
+        self._storage = _LoginStorage(spec, store, uri, login=redirect is not None)
+        self._scope = self._storage.extra_scope or _scope(settings.get("scope"))
         try:
             metadata = OAuthClientMetadata(client_name=CLIENT_NAME, redirect_uris=[AnyUrl(uri)], scope=self._scope)
         except ValidationError:
@@ -148,7 +148,7 @@ class Auth(httpx2.Auth):
                         self._step_up = response.status_code == 403
                         again = not got_response and response.status_code == 401 and self._context.can_refresh_token()
                         if again:  # a server need not say how long a token lives, and may end it early
-                            self._context.token_expiry_time = _PAST
+                            self._context.token_expiry_time = _EXPIRED
                         got_response = True
                     elif b"grant_type=refresh_token" in outgoing.content and response.status_code != 200:
                         again = await self._take_renewed_elsewhere(response.status_code)
@@ -196,7 +196,7 @@ class Auth(httpx2.Auth):
         query = dict(parse_qsl(address.query))
         if self._redirect is None or self._show_address is None:
             if self._step_up:
-                scope = self._storage.more_scope = query.get("scope", "")
+                scope = self._storage.extra_scope = query.get("scope", "")
                 raise NeedsScopeError(self.name, scope)
             raise NeedsAuthError(self.name)
         if address.scheme not in ("https", "http"):
@@ -209,14 +209,14 @@ class Auth(httpx2.Auth):
             if "offline_access" in self._scope.split():
                 query["prompt"] = "consent"
             url = address._replace(query=urlencode(query)).geturl()
-        self._redirect.expect(query.get("state", ""))
+        self._redirect.expect_state(query.get("state", ""))
         await self._show_address(url)
 
     async def _wait(self) -> AuthorizationCodeResult:
         assert self._redirect is not None
-        answer = await self._redirect.answer()
-        self._code = answer.code
-        return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
+        response = await self._redirect.wait_for_response()
+        self._code = response.code
+        return AuthorizationCodeResult(code=response.code, state=response.state, iss=response.issuer)
 
     def _secrets(self) -> list[str]:
         client, tokens = self._context.client_info, self._context.current_tokens
@@ -225,7 +225,7 @@ class Auth(httpx2.Auth):
         return [text for text in secrets if text]
 
 
-class _Storage:
+class _LoginStorage:
     """The SDK's storage for one server, in the `TokenStore`: tokens, and this program as it was registered.
 
     Args:
@@ -255,27 +255,27 @@ class _Storage:
         return str(secret) if secret else None
 
     @property
-    def more_scope(self) -> str | None:
+    def extra_scope(self) -> str | None:
         """What the next login is to grant, since the server has asked for it in addition."""
-        return self._store.more_scope.get((self._name, canonical(self._url))) if self._login else None
+        return self._store.extra_scope.get((self._name, canonical(self._url))) if self._login else None
 
-    @more_scope.setter
-    def more_scope(self, scope: str) -> None:
-        self._store.more_scope[self._name, canonical(self._url)] = scope
+    @extra_scope.setter
+    def extra_scope(self, scope: str) -> None:
+        self._store.extra_scope[self._name, canonical(self._url)] = scope
 
     async def get_tokens(self) -> OAuthToken | None:
         """The tokens that are kept; what belongs to another client than the config's counts for nothing."""
-        entry = await _bounded(self._store.load, self._name, self._url)
+        entry = await _within_keyring_limit(self._store.load, self._name, self._url)
         client_id = self._settings.get("clientId")
         client = entry.client or {}
         if client and (client.get("client_id") != str(client_id) if client_id else client.get(_CONFIGURED)):
             entry = StoredLogin()
         self._entry = entry
-        self.context.token_expiry_time = entry.expires_at - EARLY if entry.expires_at is not None else None
+        self.context.token_expiry_time = entry.expires_at - RENEW_EARLY if entry.expires_at is not None else None
         self.context.oauth_metadata = _parse(OAuthMetadata, entry.metadata)
         self.context.protected_resource_metadata = _parse(ProtectedResourceMetadata, entry.resource)
         # for more than the token is good for; until there is another it counts
-        return None if self.more_scope is not None else _parse(OAuthToken, entry.tokens)
+        return None if self.extra_scope is not None else _parse(OAuthToken, entry.tokens)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep tokens, when they end, and where to renew them."""
@@ -285,7 +285,7 @@ class _Storage:
         self._entry.resource = _dump(self.context.protected_resource_metadata)
         await self._write()
         if self._login:
-            self._store.more_scope.pop((self._name, canonical(self._url)), None)
+            self._store.extra_scope.pop((self._name, canonical(self._url)), None)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """This program as the server knows it: the config's client, else what was registered for this address."""
@@ -294,7 +294,7 @@ class _Storage:
             return OAuthClientInformationFull(
                 client_id=str(client_id),
                 client_secret=self.secret,
-                token_endpoint_auth_method=self._method(),
+                token_endpoint_auth_method=self._secret_method(),
                 redirect_uris=[AnyUrl(self._uri)],
             )
         client_info = _parse(OAuthClientInformationFull, self._entry.client)
@@ -317,9 +317,9 @@ class _Storage:
     def choose_method(self) -> None:
         """Show the config's secret in the way that the server knows, now that it was discovered."""
         if self.context.client_info is not None and self._settings.get("clientId"):
-            self.context.client_info.token_endpoint_auth_method = self._method()
+            self.context.client_info.token_endpoint_auth_method = self._secret_method()
 
-    def _method(self) -> Any:
+    def _secret_method(self) -> Any:
         metadata = self.context.oauth_metadata
         methods = (metadata.token_endpoint_auth_methods_supported if metadata is not None else None) or [POST]
         if not self.secret:
@@ -327,10 +327,10 @@ class _Storage:
         return BASIC if BASIC in methods and POST not in methods else POST
 
     async def _write(self) -> None:
-        await _bounded(self._store.save, self._name, self._url, self._entry)
+        await _within_keyring_limit(self._store.save, self._name, self._url, self._entry)
 
 
-async def _bounded(fn: Callable[..., T], *args: Any) -> T:
+async def _within_keyring_limit(fn: Callable[..., T], *args: Any) -> T:
     """Run what may wait for a person to unlock a keyring."""
     try:
         with anyio.fail_after(KEYRING_SECONDS):
@@ -359,7 +359,7 @@ def _scope(configured: Any) -> str | None:
     return " ".join(str(scope) for scope in scopes if scope) or None
 
 
-class _Quiet(logging.Filter):
+class _AuthLogFilter(logging.Filter):
     """Drops what the SDK logs of a failed login or renewal: it is raised or repaired, and traces repeat secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -371,5 +371,5 @@ class _Quiet(logging.Filter):
 
 
 for _name in ("mcp.client.auth.oauth2", "mcp.client.sse", "mcp.client.streamable_http"):
-    if not any(type(existing).__name__ == _Quiet.__name__ for existing in logging.getLogger(_name).filters):
-        logging.getLogger(_name).addFilter(_Quiet())
+    if not any(type(existing).__name__ == _AuthLogFilter.__name__ for existing in logging.getLogger(_name).filters):
+        logging.getLogger(_name).addFilter(_AuthLogFilter())

@@ -45,12 +45,12 @@ class ConnectionPool:
 
     def needs_start(self, spec: ServerSpec, *, called: bool) -> bool:
         """Return whether a server has to be connected; `called`: somebody calls a tool of it."""
-        if not self._configuration.startable(spec):
+        if not self._configuration.can_start(spec):
             return False
         connection = self.connections.get(spec.name)
         if connection is not None and self._is_current(connection, spec):
-            return connection.state != "connected" and not connection.just_failed if called else connection.due
-        return called or self._configuration.trusted(spec)
+            return connection.state != "connected" and not connection.has_just_failed if called else connection.is_due
+        return called or self._configuration.is_trusted(spec)
 
     def outdated(self) -> list[str]:
         """The servers that run and are configured otherwise now, or no more."""
@@ -111,29 +111,29 @@ class ConnectionPool:
 
     def _is_current(self, connection: ServerConnection, spec: ServerSpec | None) -> bool:
         """Return whether a server runs as it is configured now, in the workspace's folder."""
-        moved = connection.spec.local and connection.folder != self._workspace.directory
+        moved = connection.spec.is_local and connection.folder != self._workspace.directory
         return connection.spec == spec and not moved
 
     # ------------------------------------------------------------------ status
 
     def status(self, spec: ServerSpec) -> Status:
         """A server's status. One that was not needed yet is ``disabled``, and ``error`` says so."""
-        unused = Status("disabled", target=spec.shown, source=spec.source)
+        unused = Status("disabled", target=spec.target, source=spec.source)
         if spec.problem:
             return replace(unused, state="failed", error=spec.problem)
-        if not self._configuration.startable(spec):
+        if not self._configuration.can_start(spec):
             return replace(unused, error=self._configuration.switched_off(spec))
         connection = self.connections.get(spec.name)
         if connection is None:
-            return replace(unused, error="not started yet" if self._configuration.trusted(spec) else UNTRUSTED)
+            return replace(unused, error="not started yet" if self._configuration.is_trusted(spec) else UNTRUSTED)
         status = connection.status()
         return replace(status, error="starting") if connection.connecting and not status.error else status
 
     def why_unavailable(self, spec: ServerSpec) -> str:
         """Why a server has no tools now, and what to do about it; "" if it has, or was not needed yet."""
-        if spec.problem or not self._configuration.startable(spec):
+        if spec.problem or not self._configuration.can_start(spec):
             return spec.problem or self._configuration.switched_off(spec)
-        if not self._configuration.trusted(spec):
+        if not self._configuration.is_trusted(spec):
             return UNTRUSTED
         connection = self.connections.get(spec.name)
         return connection.error if connection is not None and connection.state != "connected" else ""

@@ -44,7 +44,7 @@ class Redirect:
 
     Attributes:
         uri: the address that the authorization server sends the browser to.
-        listening: this machine listens there; if not, the answer must be pasted.
+        listening: this machine listens there; if not, the response must be pasted.
     """
 
     def __init__(self, uri: str) -> None:
@@ -52,9 +52,9 @@ class Redirect:
         self.listening = False
         self._state: str | None = None
         self._server: asyncio.Server | None = None
-        self._open: set[asyncio.StreamWriter] = set()
-        self._answer: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
-        self._answer.add_done_callback(lambda f: f.cancelled() or f.exception())  # nobody may be waiting yet
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._response: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
+        self._response.add_done_callback(lambda f: f.cancelled() or f.exception())  # nobody may be waiting yet
 
     async def listen(self, host: str, port: int) -> bool:
         """Begin to listen; False if the port is taken."""
@@ -71,8 +71,8 @@ class Redirect:
         assert self._server is not None
         return int(self._server.sockets[0].getsockname()[1])
 
-    def expect(self, state: str) -> None:
-        """Accept the answer with this ``state``."""
+    def expect_state(self, state: str) -> None:
+        """Accept the response with this ``state``."""
         self._state = state
 
     def paste(self, text: str) -> None:
@@ -92,18 +92,18 @@ class Redirect:
             # A code typed into the cell of whoever began the login: there is nobody to confuse with.
             self._settle(AuthorizationResponse(text, self._state))
             return
-        problem = self._take(_fields(text if "?" not in text else text.partition("?")[2]))
+        problem = self._accept(_fields(text if "?" not in text else text.partition("?")[2]))
         if problem:
             raise LoginFailedError(problem)
 
-    async def answer(self, seconds: float = LIMIT) -> AuthorizationResponse:
-        """Wait for the answer.
+    async def wait_for_response(self, seconds: float = LIMIT) -> AuthorizationResponse:
+        """Wait for the response.
 
         Raises:
             LoginFailedError: the server refused, or nothing came in `seconds`.
         """
         try:
-            return await asyncio.wait_for(asyncio.shield(self._answer), seconds)
+            return await asyncio.wait_for(asyncio.shield(self._response), seconds)
         except TimeoutError:
             raise LoginFailedError(
                 f"No answer came in {seconds:g} s; the login was cancelled. If the page did not know this program: "
@@ -113,19 +113,19 @@ class Redirect:
     async def close(self) -> None:
         """Stop listening. Twice is harmless."""
         self.listening = False
-        self._answer.cancel()
+        self._response.cancel()
         server, self._server = self._server, None
         if server is not None:
             server.close()
-            for writer in list(self._open):
+            for writer in list(self._writers):
                 writer.close()
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(server.wait_closed(), 1.0)
 
-    # ------------------------------------------------------------------ answers
+    # ------------------------------------------------------------------ responses
 
-    def _take(self, query: dict[str, list[str]]) -> str:
-        """Take an answer's fields; why not, if it is none."""
+    def _accept(self, query: dict[str, list[str]]) -> str:
+        """Accept a response's fields; returns why not, if it is none."""
         state = query.get("state", [""])[0]
         if self._state is None or not secrets.compare_digest(_bytes(state), _bytes(self._state)):
             return "This is the answer of another login, or of one that has ended. Start again: %mcp auth NAME"
@@ -133,8 +133,8 @@ class Redirect:
         if "error" in query:
             fields = [query[key][0] for key in ("error", "error_description") if query.get(key)]
             line = " ".join(": ".join(fields).split())[:200]
-            if not self._answer.done():
-                self._answer.set_exception(LoginFailedError(f"The login was refused: {line}"))
+            if not self._response.done():
+                self._response.set_exception(LoginFailedError(f"The login was refused: {line}"))
             return f"The login was refused: {line}"
         code = query.get("code", [""])[0]
         if not code:
@@ -142,31 +142,31 @@ class Redirect:
         self._settle(AuthorizationResponse(code, state, issuer))
         return ""
 
-    def _settle(self, answer: AuthorizationResponse) -> None:
-        if not self._answer.done():
-            self._answer.set_result(answer)
+    def _settle(self, response: AuthorizationResponse) -> None:
+        if not self._response.done():
+            self._response.set_result(response)
 
     # ------------------------------------------------------------------ the page
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
+        self._writers.add(writer)
         try:
             with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
-                writer.write(self._reply(head.split(b"\r\n", 1)[0].decode("latin-1")))
+                writer.write(self._page_for(head.split(b"\r\n", 1)[0].decode("latin-1")))
                 await asyncio.wait_for(writer.drain(), _HEAD_SECONDS)
         finally:
-            self._open.discard(writer)
+            self._writers.discard(writer)
             writer.close()
 
-    def _reply(self, request: str) -> bytes:
+    def _page_for(self, request: str) -> bytes:
         method, _, target = request.partition(" ")
         path, _, query = target.rpartition(" ")[0].partition("?")
         if method != "GET":
             return _page("405 Method Not Allowed", "This page is for a browser that comes back from a login.")
         if path != urlsplit(self.uri).path:
             return _page("404 Not Found", "There is no such page.")
-        problem = self._take(_fields(query))
+        problem = self._accept(_fields(query))
         if problem:
             return _page("400 Bad Request", problem)
         return _page("200 OK", "You are logged in. You can close this page and go back to the notebook.")

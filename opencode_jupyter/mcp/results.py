@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_types import CallToolResult, EmbeddedResource
 
 from ..core.result import Attachment, ToolResult
-from .connection import PAGES
+from .connection import pages
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -96,7 +95,7 @@ async def list_prompts(server: str, client: Client) -> list[Prompt]:
     """A server's prompts."""
     if client.server_capabilities.prompts is None:
         return []
-    return [_prompt(server, prompt) async for page in _pages(client.list_prompts) for prompt in page.prompts]
+    return [_prompt(server, prompt) async for page in pages(client.list_prompts) for prompt in page.prompts]
 
 
 def _prompt(server: str, prompt: Any) -> Prompt:
@@ -119,20 +118,9 @@ async def list_resources(server: str, client: Client) -> list[Resource]:
         return []
     return [
         Resource(server, str(resource.uri), resource.name, resource.description or "", resource.mime_type or "")
-        async for page in _pages(client.list_resources)
+        async for page in pages(client.list_resources)
         for resource in page.resources
     ]
-
-
-async def _pages(list_page: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
-    """The pages of a listing."""
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await list_page(cursor=cursor)
-        yield page
-        cursor = page.next_cursor
-        if not cursor:
-            return
 
 
 async def read_resource(client: Client, uri: str) -> ToolResult:

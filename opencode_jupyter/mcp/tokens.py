@@ -72,7 +72,7 @@ class TokenStore:
         self.path = folder / FILE
         self._keyring = keyring
         self._lock = threading.Lock()
-        self.more_scope: dict[tuple[str, str], str] = {}
+        self.extra_scope: dict[tuple[str, str], str] = {}
         """By a server's name and URL: the scope it has requested in addition. Not stored: it requests it again."""
 
     @property

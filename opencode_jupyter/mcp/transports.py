@@ -74,7 +74,7 @@ def open_client(workspace: ToolHost, connection: ServerConnection) -> AbstractAs
     Raises:
         McpError: on entering, if it can't be; the message says why in one line.
     """
-    return (_start_program if connection.spec.local else _open_address)(workspace, connection)
+    return (_start_program if connection.spec.is_local else _open_address)(workspace, connection)
 
 
 def _make_client(workspace: ToolHost, connection: ServerConnection, transport: Any) -> Client:
@@ -117,7 +117,7 @@ async def _start_program(workspace: ToolHost, connection: ServerConnection) -> A
     start = partial(converse, argv, cwd=cwd, env=env, sandbox=policy)
     transport = StdioTransport(start, connection.log, ended.set, _max_message(workspace))
 
-    async def why() -> str:
+    async def end_reason() -> str:
         reason, last = await transport.exit_reason(), connection.log.last()
         return f"{reason}: {last}" if last else reason
 
@@ -134,9 +134,9 @@ async def _start_program(workspace: ToolHost, connection: ServerConnection) -> A
             raise McpError(spec.name, text) from error
         except Exception as error:
             if ended.is_set():
-                raise McpError(spec.name, f"it ended at its start ({await why()})") from error
+                raise McpError(spec.name, f"it ended at its start ({await end_reason()})") from error
             raise McpError(spec.name, f"it can't be started: {describe_error(error)}") from error
-        yield LiveClient(client, ended, why, transport.process.pid if transport.process is not None else 0)
+        yield LiveClient(client, ended, end_reason, transport.process.pid if transport.process is not None else 0)
 
 
 @asynccontextmanager
@@ -168,7 +168,7 @@ async def _open_address(workspace: ToolHost, connection: ServerConnection) -> As
                 auth.on_problem = ended.set  # the older transport loses the error, and its request would wait
             yield LiveClient(client, ended, partial(_raise_problem, auth))
             return
-    raise McpError(spec.name, f"{spec.shown} can't be reached ({'; '.join(failures)})")
+    raise McpError(spec.name, f"{spec.target} can't be reached ({'; '.join(failures)})")
 
 
 async def _http_transport(

@@ -158,12 +158,14 @@ def _row(line: McpLine, name: str, status: Status) -> dict[str, Any]:
 
 def describe_server(workspace: Workspace, servers: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
     """One server as a row for people."""
-    trusted = "yours" if spec.own else "trusted" if servers.trusted(spec) else "not trusted"
+    trusted = "yours" if spec.own else "trusted" if servers.is_trusted(spec) else "not trusted"
     return {
         "server": spec.name,
         "status": status.state,
         "tools": status.tools if status.state == "connected" else None,
-        "transport": ("stdio" if spec.local else spec.transport or "http or sse") if spec.local or spec.url else None,
+        "transport": ("stdio" if spec.is_local else spec.transport or "http or sse")
+        if spec.is_local or spec.url
+        else None,
         "target": status.target,
         "source": _file_name(workspace, status.source or spec.source),
         "trust": trusted,

@@ -64,7 +64,7 @@ def log_in(line: McpLine) -> Any:
         return Message(line.wait(forget_login(line.servers, logins, name)))
     if code is not None:
         return _finish(line, logins, name, code)
-    if not line.servers.trusted(line.spec(name)):
+    if not line.servers.is_trusted(line.spec(name)):
         raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
     login = line.wait(_start_login(line, logins, name))
     if not login.url:

@@ -93,7 +93,7 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         ToolError: the server is not trusted yet.
     """
     manager, spec = _find_server(panel, request)
-    if not manager.trusted(spec):
+    if not manager.is_trusted(spec):
         raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
 
     async def work() -> str:

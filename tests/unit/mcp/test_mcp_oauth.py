@@ -39,30 +39,30 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def server() -> Iterator[AuthServer]:
-    with auth_server() as made:
-        yield made
+    with auth_server() as running:
+        yield running
 
 
 @pytest.fixture
 async def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as made:
-        yield made
+    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
+        yield workspace
 
 
 def spec(server: AuthServer, **more: Any) -> ServerSpec:
     return ServerSpec("tracker", url=server.mcp, **more)
 
 
-async def ping(ws: Workspace, wanted: ServerSpec) -> int:
+async def ping(ws: Workspace, target: ServerSpec) -> int:
     """The status of a request as a connection makes it: nobody takes part."""
-    async with httpx2.AsyncClient(auth=auth_for(ws, wanted), verify=False) as client:
-        return (await client.post(wanted.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code
+    async with httpx2.AsyncClient(auth=auth_for(ws, target), verify=False) as client:
+        return (await client.post(target.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})).status_code
 
 
-async def log_in(ws: Workspace, wanted: ServerSpec) -> str:
+async def log_in(ws: Workspace, target: ServerSpec) -> str:
     """Log in as a person with a browser does."""
-    login = await ws.service(Logins).begin(wanted)
+    login = await ws.service(Logins).begin(target)
     page = await asyncio.to_thread(browse, await login.wait_for_url())
     assert "close this page" in page
     return await login.wait()
@@ -185,11 +185,11 @@ async def test_a_client_of_the_config(ws: Workspace, server: AuthServer, methods
     server.methods = methods
     uri = "http://127.0.0.1:19999/mine"
     server.add_client("ours", "very-secret", uri)
-    wanted = spec(server, oauth={"clientId": "ours", "clientSecret": "very-secret", "redirectUri": uri})
-    assert await log_in(ws, wanted) == "Logged in at tracker."
+    target = spec(server, oauth={"clientId": "ours", "clientSecret": "very-secret", "redirectUri": uri})
+    assert await log_in(ws, target) == "Logged in at tracker."
     assert "very-secret" not in token_store(ws).path.read_text()
     server.expire()
-    assert await ping(ws, wanted) == 200
+    assert await ping(ws, target) == 200
     with pytest.raises(NeedsRegistrationError):  # taken out of the config, it is not used any more
         await ping(ws, spec(server))
     with pytest.raises(NeedsAuthError):  # another client's tokens are not this one's
@@ -232,7 +232,7 @@ async def test_a_login_gives_what_was_wanted_in_addition(ws: Workspace, server: 
     assert await login.wait() == "Logged in at tracker."
     assert await (await ws.service(Logins).begin(spec(server))).wait() == (
         "You are logged in at tracker already; to change that: %mcp auth tracker --forget"
-    ), "it is wanted once"
+    ), "it is target once"
 
 
 async def test_settings_that_make_no_sense(ws: Workspace, server: AuthServer) -> None:
@@ -252,9 +252,9 @@ async def test_no_login_where_none_is_wanted(ws: Workspace, server: AuthServer) 
     assert auth_for(ws, spec(server, oauth=False)) is None
     assert auth_for(ws, ServerSpec("here", command=("x",))) is None
     logins = ws.service(Logins)
-    for wanted in (spec(server, oauth=False), ServerSpec("here", command=("x",))):
+    for target in (spec(server, oauth=False), ServerSpec("here", command=("x",))):
         with pytest.raises(AuthError, match="does not use logins"):
-            await logins.begin(wanted)
+            await logins.begin(target)
     server.needed = False
     login = await logins.begin(spec(server))
     assert await login.wait_for_url() == ""
@@ -273,9 +273,9 @@ async def test_a_pasted_answer(ws: Workspace, server: AuthServer) -> None:
     await ws.service(Logins).forget("tracker")
     login = await ws.service(Logins).begin(spec(server))
     back = await asyncio.to_thread(browse, await login.wait_for_url(), follow=False)
-    found = re.search("code=([^&]*)", back)
-    assert found is not None
-    login.redirect.paste(found[1])
+    match = re.search("code=([^&]*)", back)
+    assert match is not None
+    login.redirect.paste(match[1])
     assert await login.wait() == "Logged in at tracker."
 
 
@@ -303,13 +303,13 @@ async def test_a_login_that_is_refused_or_given_up(ws: Workspace, server: AuthSe
 async def test_a_failed_login_leaves_the_old_one(ws: Workspace, server: AuthServer) -> None:
     await log_in(ws, spec(server))
     before = token_store(ws).load("tracker", server.mcp)
-    kept = set(server.refresh)
+    refresh_tokens = set(server.refresh)
     server.refresh.clear()
     server.expire()
     login = await ws.service(Logins).begin(spec(server))
     await login.wait_for_url()
     await ws.service(Logins).cancel("tracker")
-    server.refresh |= kept
+    server.refresh |= refresh_tokens
     assert token_store(ws).load("tracker", server.mcp) == before
     assert await ping(ws, spec(server)) == 200
 
@@ -355,7 +355,7 @@ async def test_no_secret_is_shown(
         with pytest.raises(LoginFailedError) as caught:
             await login.wait()
         shown += [str(caught.value), repr(caught.value), repr(login), repr(login._auth), repr(login.redirect)]
-        shown.append(repr(await login.redirect._answer) if not login.redirect._answer.cancelled() else "")
+        shown.append(repr(await login.redirect._response) if not login.redirect._response.cancelled() else "")
         shown.append(back.partition("code=")[0])
         secret_code = back.partition("code=")[2].partition("&")[0]
         assert secret_code not in "".join(shown[:-1])

@@ -24,17 +24,19 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def way() -> AsyncIterator[Redirect]:
-    made = await open_redirect("http://127.0.0.1:0" + PATH)
-    made.uri = f"http://127.0.0.1:{made.port}{PATH}"
-    made.expect(STATE)
-    yield made
-    await made.close()
+async def redirect() -> AsyncIterator[Redirect]:
+    redirect = await open_redirect("http://127.0.0.1:0" + PATH)
+    redirect.uri = f"http://127.0.0.1:{redirect.port}{PATH}"
+    redirect.expect_state(STATE)
+    yield redirect
+    await redirect.close()
 
 
-async def ask(way: Redirect, target: str, *, method: str = "GET", raw: bytes | None = None) -> tuple[int, str, str]:
+async def ask(
+    redirect: Redirect, target: str, *, method: str = "GET", raw: bytes | None = None
+) -> tuple[int, str, str]:
     """Status, head and body of what the page answers."""
-    parts = urlsplit(way.uri)
+    parts = urlsplit(redirect.uri)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(raw if raw is not None else f"{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     await writer.drain()
@@ -48,53 +50,53 @@ def target(**query: str) -> str:
     return f"{PATH}?{urlencode(query)}"
 
 
-async def test_the_right_answer(way: Redirect) -> None:
-    status, head, body = await ask(way, target(code="c/1", state=STATE, iss="https://i"))
+async def test_the_right_answer(redirect: Redirect) -> None:
+    status, head, body = await ask(redirect, target(code="c/1", state=STATE, iss="https://i"))
     assert status == 200
     assert "You can close this page" in body
     assert "Content-Security-Policy: default-src 'none'" in head
     assert "no-store" in head
-    answer = await way.answer()
-    assert answer == AuthorizationResponse("c/1", STATE, "https://i")
-    assert "c/1" not in repr(answer)
-    await ask(way, target(code="c2", state=STATE))
-    assert (await way.answer()).code == "c/1"  # the first one counts
+    response = await redirect.wait_for_response()
+    assert response == AuthorizationResponse("c/1", STATE, "https://i")
+    assert "c/1" not in repr(response)
+    await ask(redirect, target(code="c2", state=STATE))
+    assert (await redirect.wait_for_response()).code == "c/1"  # the first one counts
 
 
-async def test_what_is_turned_away_does_not_end_the_wait(way: Redirect) -> None:
+async def test_what_is_turned_away_does_not_end_the_wait(redirect: Redirect) -> None:
     for wrong in (target(code="x", state="other"), target(code="x"), target(state=STATE), PATH, target(error="no")):
-        assert (await ask(way, wrong))[0] == 400
-    assert (await ask(way, "/favicon.ico"))[0] == 404
-    assert (await ask(way, target(code="x", state=STATE), method="POST"))[0] == 405
-    assert (await ask(way, "", raw=b"nonsense\r\n\r\n"))[0] == 405
-    assert (await ask(way, "", raw=b"GET /" + b"x" * 100_000 + b"\r\n\r\n"))[0] == 0
-    assert (await ask(way, target(code="c", state=STATE)))[0] == 200
-    assert (await way.answer()).code == "c"
+        assert (await ask(redirect, wrong))[0] == 400
+    assert (await ask(redirect, "/favicon.ico"))[0] == 404
+    assert (await ask(redirect, target(code="x", state=STATE), method="POST"))[0] == 405
+    assert (await ask(redirect, "", raw=b"nonsense\r\n\r\n"))[0] == 405
+    assert (await ask(redirect, "", raw=b"GET /" + b"x" * 100_000 + b"\r\n\r\n"))[0] == 0
+    assert (await ask(redirect, target(code="c", state=STATE)))[0] == 200
+    assert (await redirect.wait_for_response()).code == "c"
 
 
-async def test_a_refusal(way: Redirect) -> None:
-    said = "<script>alert(1)</script>\n" + "x" * 500
-    status, _, body = await ask(way, target(error="access_denied", error_description=said, state=STATE))
+async def test_a_refusal(redirect: Redirect) -> None:
+    description = "<script>alert(1)</script>\n" + "x" * 500
+    status, _, body = await ask(redirect, target(error="access_denied", error_description=description, state=STATE))
     assert status == 400
     assert "<script>" not in body
     with pytest.raises(LoginFailedError, match="refused: access_denied: <script>") as caught:
-        await way.answer()
+        await redirect.wait_for_response()
     assert len(str(caught.value)) < 300
 
 
-async def test_time_is_limited(way: Redirect) -> None:
+async def test_time_is_limited(redirect: Redirect) -> None:
     with pytest.raises(LoginFailedError, match=r"No answer came in 0\.01 s"):
-        await way.answer(0.01)
-    way.paste("late")  # whoever waits again gets it
-    assert (await way.answer(0.01)).code == "late"
+        await redirect.wait_for_response(0.01)
+    redirect.paste("late")  # whoever waits again gets it
+    assert (await redirect.wait_for_response(0.01)).code == "late"
 
 
-async def test_the_end(way: Redirect) -> None:
-    port = way.port
+async def test_the_end(redirect: Redirect) -> None:
+    port = redirect.port
     _, writer = await asyncio.open_connection("127.0.0.1", port)  # one who says nothing holds nothing up
-    await asyncio.wait_for(way.close(), 5)
-    await way.close()
-    assert not way.listening
+    await asyncio.wait_for(redirect.close(), 5)
+    await redirect.close()
+    assert not redirect.listening
     writer.close()
     with socket.socket() as again:
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -112,13 +114,13 @@ async def test_the_end(way: Redirect) -> None:
         ("  c \n", "c"),
     ],
 )
-async def test_what_is_pasted(way: Redirect, text: str, code: str) -> None:
-    way.paste(text)
-    assert (await way.answer()).code == code
+async def test_what_is_pasted(redirect: Redirect, text: str, code: str) -> None:
+    redirect.paste(text)
+    assert (await redirect.wait_for_response()).code == code
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "contains no code"),
         ("two words", "contains no code"),
@@ -129,16 +131,16 @@ async def test_what_is_pasted(way: Redirect, text: str, code: str) -> None:
         ("http://127.0.0.1:1/x?error=access_denied&state=the-state", "refused: access_denied"),
     ],
 )
-async def test_what_is_pasted_wrongly(way: Redirect, text: str, said: str) -> None:
-    with pytest.raises(LoginFailedError, match=said):
-        way.paste(text)
+async def test_what_is_pasted_wrongly(redirect: Redirect, text: str, message: str) -> None:
+    with pytest.raises(LoginFailedError, match=message):
+        redirect.paste(text)
 
 
 async def test_nothing_is_taken_before_there_is_something_to_wait_for() -> None:
-    way = await open_redirect("http://127.0.0.1:0" + PATH)
+    redirect = await open_redirect("http://127.0.0.1:0" + PATH)
     with pytest.raises(LoginFailedError, match="try again in a moment"):
-        way.paste("code")
-    await way.close()
+        redirect.paste("code")
+    await redirect.close()
 
 
 async def test_ports() -> None:
@@ -165,17 +167,17 @@ async def test_ports() -> None:
 )
 def test_no_address_with_another_state_settles_a_login(host: str, query: dict[str, str], more: str) -> None:
     async def work() -> None:
-        way = Redirect("http://127.0.0.1:1/x")
-        way.expect(STATE)
+        redirect = Redirect("http://127.0.0.1:1/x")
+        redirect.expect_state(STATE)
         for address in (f"http://{host}?code=x&{urlencode(query)}", f"code={more}", f"{host}?error={more}#{host}"):
             try:
-                way.paste(address)
+                redirect.paste(address)
             except LoginFailedError:
                 continue
             pytest.fail(f"taken: {address!r}")
         for line in (f"GET {host}?{more} HTTP/1.1", host, f"GET /x?{urlencode(query)}"):
-            assert b"200 OK" not in way._reply(line)
-        assert not way._answer.done()
-        await way.close()
+            assert b"200 OK" not in redirect._page_for(line)
+        assert not redirect._response.done()
+        await redirect.close()
 
     asyncio.run(work())

@@ -56,8 +56,8 @@ def test_opencode_entries() -> None:
     spec = spec_of("a", {"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": "1"}, "timeout": 1500})
     assert (spec.command, spec.environment, spec.timeout, spec.enabled) == (("npx", "-y", "x"), {"A": "1"}, 1.5, True)
     spec = spec_of("a", {"type": "remote", "url": "https://x.test/mcp?key=1", "headers": {"A": "Bearer secret1"}})
-    assert (spec.url, spec.transport, spec.local) == ("https://x.test/mcp?key=1", "", False)
-    assert spec.shown == "https://x.test/mcp"
+    assert (spec.url, spec.transport, spec.is_local) == ("https://x.test/mcp?key=1", "", False)
+    assert spec.target == "https://x.test/mcp"
     assert spec_of("a", {"enabled": False}).enabled is False
     assert spec_of("a", {"enabled": False}).problem == ""
 
