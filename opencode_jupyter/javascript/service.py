@@ -17,7 +17,7 @@ from ..core.tool_source import ToolFileError
 from ..runtime.sandbox.service import Sandbox
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
-from .runtime import Kind, Runtime
+from .runtime import Runtime, RuntimeKind
 from .worker import Worker, environment
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class JavaScriptTools:
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._home: LoopThread | None = None
-        self._workers: dict[Kind, Worker] = {}
+        self._workers: dict[RuntimeKind, Worker] = {}
         self._files: dict[Path, _LoadedFile] = {}
         self._lock: asyncio.Lock | None = None
         self._watching: set[asyncio.Task[None]] = set()

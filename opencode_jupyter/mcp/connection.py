@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from ..core.secrets import hide
 from .configuration import CONNECT_LIMIT, ServerSpec
 from .errors import McpError, describe_error, innermost
-from .status import State, Status
+from .status import ServerState, ServerStatus
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -143,7 +143,7 @@ class ServerConnection:
         self.spec = spec
         self.folder = folder
         self.log = ServerLog(spec.secrets)
-        self.state: State = "disabled"
+        self.state: ServerState = "disabled"
         self.error = ""
         self.tools: list[Tool] = []
         self.connecting = False
@@ -178,13 +178,13 @@ class ServerConnection:
         """Seconds for connecting, and for a listing."""
         return self.spec.timeout or CONNECT_LIMIT
 
-    def status(self) -> Status:
+    def status(self) -> ServerStatus:
         """Its status; any thread may call it."""
         live, spec = self._live, self.spec
         info = live.client.server_info if live is not None and self.state == "connected" else None
         name = " ".join(filter(None, (info.name, info.version))) if info is not None else ""
         pid = live.pid if live is not None else 0
-        return Status(self.state, self.error, len(self.tools), spec.target, spec.source, name, pid)
+        return ServerStatus(self.state, self.error, len(self.tools), spec.target, spec.source, name, pid)
 
     # ------------------------------------------------------------------ connecting and ending
 
@@ -288,7 +288,7 @@ class ServerConnection:
         self.connecting = False
         self._set_state(getattr(cause, "state", "failed"), message)
 
-    def _set_state(self, state: State, error: str) -> None:
+    def _set_state(self, state: ServerState, error: str) -> None:
         had_tools = bool(self.tools)
         self.state, self.error = state, error
         if state != "connected":

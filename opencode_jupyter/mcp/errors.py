@@ -18,7 +18,7 @@ from ..core import secrets
 from ..core.errors import ToolError
 
 if TYPE_CHECKING:
-    from .status import State
+    from .status import ServerState
 
 
 class McpError(ToolError):
@@ -80,9 +80,9 @@ class AuthError(McpError):
         state: what its status becomes (docs/opencode/core.md 19.2).
     """
 
-    state: State = "needs_auth"
+    state: ServerState = "needs_auth"
 
-    def __init__(self, message: str, *, server: str = "", state: State | None = None) -> None:
+    def __init__(self, message: str, *, server: str = "", state: ServerState | None = None) -> None:
         super().__init__(server, message)
         self.state = state or self.state
 
@@ -107,7 +107,7 @@ class NeedsScopeError(AuthError):
 class NeedsRegistrationError(AuthError):
     """The authorization server does not let programs register themselves."""
 
-    state: State = "needs_client_registration"
+    state: ServerState = "needs_client_registration"
 
     def __init__(self, server: str, detail: str = "") -> None:
         because = f" ({detail})" if detail else ""

@@ -15,7 +15,7 @@ from ..core.trust import Subject
 from .configuration import CALL_LIMIT, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, describe_error, missing_sdk
 from .pool import ConnectionPool
-from .status import Status
+from .status import ServerStatus
 from .tools import prefix
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class McpServers:
         self.is_trusted = self._configuration.is_trusted
         self.switched_off = self._configuration.switched_off
 
-    def status(self) -> dict[str, Status]:
+    def status(self) -> dict[str, ServerStatus]:
         """The status of each server. One that was not needed yet is ``disabled``, and ``error`` says so."""
         return {name: self._pool.status(spec) for name, spec in self.specs().items()}
 
@@ -62,7 +62,7 @@ class McpServers:
 
     # ------------------------------------------------------------------ adding, connecting, ending
 
-    async def add(self, name: str, spec: ServerSpec | Mapping[str, Any]) -> Status:
+    async def add(self, name: str, spec: ServerSpec | Mapping[str, Any]) -> ServerStatus:
         """Add a server, in place of one of that name, and connect it.
 
         Args:
@@ -80,7 +80,7 @@ class McpServers:
         self._configuration.add(added._replace(name=name))
         return await self.connect(name) if added.enabled else self._pool.status(added)
 
-    async def connect(self, name: str) -> Status:
+    async def connect(self, name: str) -> ServerStatus:
         """Connect a server, anew if it is connected; the status says whether that went well.
 
         Raises:
@@ -95,7 +95,7 @@ class McpServers:
         await self._thread.run(self._pool.restart(name))
         return self._pool.status(spec)
 
-    async def disconnect(self, name: str) -> Status:
+    async def disconnect(self, name: str) -> ServerStatus:
         """End a server; it stays down until `connect`.
 
         Raises:

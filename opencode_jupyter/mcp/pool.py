@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..core.ids import clean_tool_id
 from .configuration import UNTRUSTED, ServerConfiguration, ServerSpec
 from .errors import McpError
-from .status import Status
+from .status import ServerStatus
 from .tools import CallTool, make_tools, prefix
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class ConnectionPool:
 
     # ------------------------------------------------------------------ status
 
-    def status(self, spec: ServerSpec) -> Status:
+    def status(self, spec: ServerSpec) -> ServerStatus:
         """A server's status. One that was not needed yet is ``disabled``, and ``error`` says so."""
-        unused = Status("disabled", target=spec.target, source=spec.source)
+        unused = ServerStatus("disabled", target=spec.target, source=spec.source)
         if spec.problem:
             return replace(unused, state="failed", error=spec.problem)
         if not self._configuration.can_start(spec):

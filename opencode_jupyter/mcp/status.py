@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
+ServerState = Literal["connected", "disabled", "failed", "needs_auth", "needs_client_registration"]
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ServerStatus:
     """The status of a server.
 
     Attributes:
@@ -22,7 +22,7 @@ class Status:
         pid: process of a local server.
     """
 
-    state: State
+    state: ServerState
     error: str = ""
     tools: int = 0
     target: str = ""

@@ -61,7 +61,7 @@ HINTS: dict[Effect, types.ToolAnnotations] = {
 }
 """A built-in tool's effect as the protocol describes it. Of other tools nothing is known, so nothing is said."""
 
-Context = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 
 
 class ToolServer:
@@ -152,7 +152,9 @@ class ToolServer:
 
     # ------------------------------------------------------------------ tools
 
-    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def _list_tools(
+        self, context: RequestContext, _: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         self._listener = context.session
         return types.ListToolsResult(tools=await self._selector.tools(questions=self._can_ask(context)))
 
@@ -164,7 +166,7 @@ class ToolServer:
                 await session.send_tool_list_changed()
 
     async def _call_tool(
-        self, context: Context, params: types.CallToolRequestParams
+        self, context: RequestContext, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         key = (params.name, params.arguments or {})
         if params.request_state is not None:
@@ -187,7 +189,7 @@ class ToolServer:
             return types.InputRequiredResult(input_requests=requests, request_state=token)
         return result_of(running.call.part, self._outputs)
 
-    async def _begin(self, context: Context, name: str, arguments: dict[str, Any]) -> RunningCall:
+    async def _begin(self, context: RequestContext, name: str, arguments: dict[str, Any]) -> RunningCall:
         """Start a call.
 
         Raises:
@@ -225,7 +227,7 @@ class ToolServer:
 
     # ------------------------------------------------------------------ permission requests and questions
 
-    def _can_ask(self, context: Context) -> bool:
+    def _can_ask(self, context: RequestContext) -> bool:
         return self._options.ask == "elicit" and forms.supports_forms(context.session.client_capabilities)
 
     def _asking(self, tool: dict[str, str] | None) -> tuple[Call, RunningCall]:
@@ -268,18 +270,18 @@ class ToolServer:
     # ------------------------------------------------------------------ saved outputs
 
     async def _list_resources(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=self._outputs.list())
 
     async def _list_templates(
-        self, _: Context, params: types.PaginatedRequestParams | None
+        self, _: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """None: outputs have addresses of their own. Clients that list resources ask for both."""
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def _read_resource(
-        self, context: Context, params: types.ReadResourceRequestParams
+        self, context: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         return await asyncio.to_thread(self._outputs.read, params.uri)
 

@@ -33,7 +33,7 @@ MAX_SHOWN = 200_000
 """Characters of a file's text in a request for trust."""
 _DECLARATIONS = (".d.ts", ".d.mts")
 
-State = Literal["new", "untrusted", "missing", "loaded", "failed"]
+FileState = Literal["new", "untrusted", "missing", "loaded", "failed"]
 """``missing``: the program that would run it is not on this machine."""
 
 
@@ -63,7 +63,7 @@ class ToolFile:
     """The file as a person reads it."""
     fingerprint: Fingerprint
     """Of the file, and of what it imports from beside it once it was read."""
-    state: State = "new"
+    state: FileState = "new"
     code: SourceCode | None = None
     """The code that was read; None before that."""
     scanned_ids: list[str] = field(default_factory=list)

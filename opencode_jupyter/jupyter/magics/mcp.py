@@ -23,7 +23,7 @@ from .option_reader import positive_seconds
 
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec
-    from ...mcp.status import Status
+    from ...mcp.status import ServerStatus
     from ...workspace import Workspace
     from ..notebook import Notebook
 
@@ -90,7 +90,7 @@ class McpLine(CommandLine):
         """A server's configuration."""
         return self.servers.specs()[name]
 
-    def connected(self, name: str) -> Status:
+    def connected(self, name: str) -> ServerStatus:
         """A server's status, connected if it can be. One that was switched off stays so.
 
         Raises:
@@ -142,7 +142,7 @@ def _tools(line: McpLine) -> Table:
     return Table(rows, ("tool", "description"), notes=notes, empty=empty)
 
 
-def server_table(line: McpLine, name: str, status: Status, notes: tuple[str, ...] = ()) -> Table:
+def server_table(line: McpLine, name: str, status: ServerStatus, notes: tuple[str, ...] = ()) -> Table:
     """The row of one server, and what to do about it."""
     more = list(notes)
     if status.state == "connected" and status.tools:
@@ -152,11 +152,13 @@ def server_table(line: McpLine, name: str, status: Status, notes: tuple[str, ...
     return Table([_row(line, name, status)], COLUMNS, notes=more)
 
 
-def _row(line: McpLine, name: str, status: Status) -> dict[str, Any]:
+def _row(line: McpLine, name: str, status: ServerStatus) -> dict[str, Any]:
     return describe_server(line.workspace, line.servers, line.spec(name), status)
 
 
-def describe_server(workspace: Workspace, servers: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+def describe_server(
+    workspace: Workspace, servers: McpServers, spec: ServerSpec, status: ServerStatus
+) -> dict[str, Any]:
     """One server as a row for people."""
     trusted = "yours" if spec.own else "trusted" if servers.is_trusted(spec) else "not trusted"
     return {
@@ -173,7 +175,7 @@ def describe_server(workspace: Workspace, servers: McpServers, spec: ServerSpec,
     }
 
 
-def problem_of(status: Status) -> str:
+def problem_of(status: ServerStatus) -> str:
     """Why a server is not connected, in one line."""
     return "" if status.state == "connected" else " ".join(status.error.split())
 

@@ -21,7 +21,7 @@ from .mcp import McpLine, server_table
 if TYPE_CHECKING:
     from ...mcp import McpServers
     from ...mcp.logins import Login, Logins
-    from ...mcp.status import Status
+    from ...mcp.status import ServerStatus
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
 """Variables that are set where the person works at another machine."""
@@ -75,7 +75,7 @@ def log_in(line: McpLine) -> Any:
 
 
 async def _start_login(line: McpLine, logins: Logins, name: str) -> Login:
-    async def connect() -> Status:
+    async def connect() -> ServerStatus:
         return await line.servers.connect(name)
 
     login = await logins.begin(line.spec(name), connect)

@@ -20,7 +20,7 @@ from ...text.visible import visible
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec
     from ...mcp.logins import Login, Logins
-    from ...mcp.status import Status
+    from ...mcp.status import ServerStatus
     from .service import Panel
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def servers(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     return {"servers": [_server_json(panel, manager, spec, status[name]) for name, spec in manager.specs().items()]}
 
 
-def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: Status) -> dict[str, Any]:
+def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: ServerStatus) -> dict[str, Any]:
     from ..magics.mcp import COLOURS, describe_server  # here: it needs the notebook, which needs this package
 
     actions = panel.server_actions
@@ -97,7 +97,7 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
 
     async def work() -> str:
-        async def then() -> Status:
+        async def then() -> ServerStatus:
             return await manager.connect(spec.name)
 
         login = await _logins(panel).begin(spec, then)
