@@ -14,7 +14,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.sources.tool_file_source import FileTools
 
 
-class Place:
+class ToolFolders:
     """Folders that hold tool files. `asked` keeps what a person was asked, `answer` is what they say."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,14 +59,14 @@ def write(path: Path, text: str) -> Path:
 
 def files_of(workspace: Workspace) -> FileTools:
     """The workspace's tools of files."""
-    return next(one for one in workspace.registry.sources if isinstance(one, FileTools))
+    return next(source for source in workspace.registry.sources if isinstance(source, FileTools))
 
 
 async def custom(workspace: Workspace) -> list[str]:
     """Ids of the tools that are not built in."""
-    return [one.id for one in await workspace.registry.all() if not one.builtin]
+    return [tool.id for tool in await workspace.registry.all() if not tool.builtin]
 
 
-async def said(workspace: Workspace, id: str, **arguments: Any) -> str:
-    """What a call of a person gives."""
+async def call_output(workspace: Workspace, id: str, **arguments: Any) -> str:
+    """The output of a person's call."""
     return (await workspace.call(id, arguments, by="user")).output

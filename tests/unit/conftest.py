@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from tests.support.asking import service
 from tests.support.config_place import place
-from tests.support.plugin_place import plugin_place
+from tests.support.plugin_folders import plugin_folders
 
-__all__ = ["place", "plugin_place", "service"]
+__all__ = ["place", "plugin_folders", "service"]

@@ -77,7 +77,7 @@ async def test_the_tools_that_a_model_and_an_agent_are_offered(tmp_path: Path) -
         ws.registry.register(Tool.define("who", init))
 
         def names(**which: Any) -> dict[str, str]:
-            return {one["name"]: one["description"] for one in ws.tools.for_anthropic(**which)}
+            return {entry["name"]: entry["description"] for entry in ws.tools.for_anthropic(**which)}
 
         usual = names(model="anthropic:claude")
         assert {"read", "edit", "write", "bash", "who"} <= usual.keys()
@@ -177,15 +177,15 @@ def objects(value: Any) -> Any:
 async def test_whole_answers_are_taken_as_they_come(ws: Workspace, form: Any) -> None:
     call = chat("1", "weather", {"city": "Bonn"})
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    wanted = [{"role": "tool", "tool_call_id": "1", "content": "Bonn 1"}]
-    assert await ws.tools.run_openai(form(message)) == wanted
-    assert await ws.tools.run_openai(form({"choices": [{"index": 0, "message": message}]})) == wanted
+    expected = [{"role": "tool", "tool_call_id": "1", "content": "Bonn 1"}]
+    assert await ws.tools.run_openai(form(message)) == expected
+    assert await ws.tools.run_openai(form({"choices": [{"index": 0, "message": message}]})) == expected
     assert await ws.tools.run_openai(form({"role": "assistant", "content": "no calls", "tool_calls": None})) == []
     item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": '{"city": "Ulm"}'}
     output = [{"type": "reasoning", "summary": []}, item, {"type": "message", "content": []}]
-    wanted = [{"type": "function_call_output", "call_id": "c1", "output": "Ulm 1"}]
-    assert await ws.tools.run_openai(form({"output": output})) == wanted
-    assert await ws.tools.run_openai(form(output)) == wanted
+    expected = [{"type": "function_call_output", "call_id": "c1", "output": "Ulm 1"}]
+    assert await ws.tools.run_openai(form({"output": output})) == expected
+    assert await ws.tools.run_openai(form(output)) == expected
 
 
 @pytest.mark.parametrize("wrong", [3, "text", {"foo": 1}, object()])
@@ -263,23 +263,23 @@ async def test_calls_run_side_by_side_and_a_cancel_ends_them(ws: Workspace) -> N
     ended: list[int] = []
 
     @tool
-    async def meet(who: int) -> str:
-        both[who].set()
+    async def meet(caller: int) -> str:
+        both[caller].set()
         started.set()
         try:
-            await both[1 - who].wait()
+            await both[1 - caller].wait()
         except asyncio.CancelledError:
-            ended.append(who)
+            ended.append(caller)
             raise
         return "met"
 
     ws.registry.register(meet)
-    messages = await ws.tools.run_openai([chat("1", "meet", {"who": 0}), chat("2", "meet", {"who": 1})])
+    messages = await ws.tools.run_openai([chat("1", "meet", {"caller": 0}), chat("2", "meet", {"caller": 1})])
     assert [m["content"] for m in messages] == ["met", "met"]
     both[0].clear()
     both[1].clear()
     started.clear()
-    task = asyncio.create_task(ws.tools.run_openai([chat("1", "meet", {"who": 0})]))
+    task = asyncio.create_task(ws.tools.run_openai([chat("1", "meet", {"caller": 0})]))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -294,7 +294,7 @@ async def test_names_that_providers_do_not_take(ws: Workspace) -> None:
     long = "a" * 80
     for id in ("größe", "my.tool", "my tool", long):
         ws.registry.register(tool(id)(lambda n=1: f"ran {n}"))
-    names = [one["name"] for one in ws.tools.for_anthropic(names=["größe", "my.tool", "my tool", long])]
+    names = [entry["name"] for entry in ws.tools.for_anthropic(names=["größe", "my.tool", "my tool", long])]
     assert names[0] == "gr__e"
     assert len(set(names)) == 4 and all(len(name) <= LONGEST and name.isascii() for name in names)
     messages = await ws.tools.run_openai([chat(str(i), name, {"n": i}) for i, name in enumerate(names)])

@@ -49,8 +49,8 @@ async def greet(name: str) -> str:
 
 
 async def test_sync_and_async_tools(ws: Workspace) -> None:
-    for one in (add, greet):
-        ws.registry.register(one)
+    for entry in (add, greet):
+        ws.registry.register(entry)
     registered = ws.registry.get("add")
     assert registered is not None and registered.static is not None
     assert registered.source == "langchain"
@@ -72,10 +72,10 @@ async def test_the_rules_are_asked_by_its_id(tmp_path: Path) -> None:
 
     config = {"permission": {"web_search": "ask"}}
     async with Workspace(tmp_path, config, tmp_path / "d", approve, store=False) as ws:
-        made = ws.registry.register(
+        registered = ws.registry.register(
             StructuredTool.from_function(lambda q: q, name="web search", description="Search the web.")
         )
-        assert made.id == "web_search"
+        assert registered.id == "web_search"
         with pytest.raises(ToolError, match="rejected"):
             await ws.call("web_search", {"q": "x"})
     assert asked == [("web_search", ["*"], ["*"])]
@@ -181,8 +181,8 @@ async def test_classes_and_toolkits(ws: Workspace) -> None:
         def get_tools(self) -> list[BaseTool]:
             return [Reverse(), add]
 
-    made = ws.registry.register(Kit())
-    assert [one.id for one in made] == ["reverse", "add"]
+    registered = ws.registry.register(Kit())
+    assert [entry.id for entry in registered] == ["reverse", "add"]
     assert (await ws.call("reverse", {"text": "abc"})).output == "cba"
     with pytest.raises(TypeError, match="takes no deps= for a LangChain tool"):
         ws.registry.register(add, deps=1)
@@ -208,20 +208,20 @@ def double(n: int) -> str:
 async def test_live_tools_have_our_schema_and_run_in_the_pipeline(ws: Workspace) -> None:
     ws.registry.register(weather)
     ws.registry.register(double)
-    made = {one.name: one for one in ws.tools.for_langchain(names=["weather", "double"])}
-    assert made["weather"].description == "The weather of a city."
+    exported = {entry.name: entry for entry in ws.tools.for_langchain(names=["weather", "double"])}
+    assert exported["weather"].description == "The weather of a city."
     seen: list[Any] = []
     ws.bus.subscribe("message.part.updated", lambda event: seen.append(event))
-    message = await made["double"].ainvoke({"type": "tool_call", "id": "c1", "name": "double", "args": {"n": "4"}})
+    message = await exported["double"].ainvoke({"type": "tool_call", "id": "c1", "name": "double", "args": {"n": "4"}})
     assert isinstance(message, ToolMessage) and message.content == "8" and message.status == "success"
     assert isinstance(message.artifact, ToolResult)
     assert seen, "the call had a part"
-    message = await made["weather"].ainvoke(
+    message = await exported["weather"].ainvoke(
         {"type": "tool_call", "id": "c", "name": "weather", "args": {"city": "Bonn"}}
     )
     assert message.content[0] == {"type": "text", "text": "Bonn: 20 (metric)"}
     assert base64.b64decode(message.content[1]["base64"]) == PNG
-    message = await made["weather"].ainvoke(
+    message = await exported["weather"].ainvoke(
         {"type": "tool_call", "id": "c", "name": "weather", "args": {"city": "nowhere"}}
     )
     assert message.status == "error" and "no such city" in message.content

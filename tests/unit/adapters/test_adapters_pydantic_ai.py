@@ -50,10 +50,10 @@ async def say(ctx: RunContext[Deps], text: str) -> str:
 
 
 async def test_a_tool_with_its_validator_and_descriptions(ws: Workspace) -> None:
-    made = ws.registry.register(PydanticTool(add))
-    assert (made.id, made.source) == ("add", "pydantic-ai")
-    assert made.static is not None
-    assert made.static.parameters["properties"]["a"]["description"] == "the first one"
+    registered = ws.registry.register(PydanticTool(add))
+    assert (registered.id, registered.source) == ("add", "pydantic-ai")
+    assert registered.static is not None
+    assert registered.static.parameters["properties"]["a"]["description"] == "the first one"
     assert (await ws.call("add", {"a": "2"})).output == "3"
     with pytest.raises(InvalidArgumentsError, match='"a"'):
         await ws.call("add", {"a": "many"})
@@ -69,8 +69,8 @@ async def test_deps(ws: Workspace) -> None:
 
 async def test_toolsets_of_several_kinds(ws: Workspace) -> None:
     toolset: FunctionToolset[Any] = FunctionToolset([add, say])
-    made = ws.registry.register(toolset.prefixed("my").filtered(lambda ctx, form: form.name != "my_say"))
-    assert [one.id for one in made] == ["my_add"]
+    registered = ws.registry.register(toolset.prefixed("my").filtered(lambda ctx, form: form.name != "my_say"))
+    assert [entry.id for entry in registered] == ["my_add"]
     assert (await ws.call("my_add", {"a": 1})).output == "2"
     with pytest.raises(TypeError, match="kind external"):
         ws.registry.register(ExternalToolset([ToolDefinition(name="far")]))
@@ -203,7 +203,7 @@ async def test_tools_that_rules_deny_are_left_out(tmp_path: Path) -> None:
     async with Workspace(tmp_path, {"permission": {"secret": "deny"}}, tmp_path / "d", store=False) as ws:
         ws.registry.register(secret)
         ws.registry.register(weather)
-        names = {one.name for one in ws.tools.for_pydantic_ai()}
+        names = {entry.name for entry in ws.tools.for_pydantic_ai()}
     assert "weather" in names and not {"secret", "invalid"} & names
 
 

@@ -47,9 +47,9 @@ async def test_a_dict_with_its_function(ws: Workspace, form: dict[str, Any]) -> 
     def up(n: int, ctx: ToolContext) -> dict[str, Any]:
         return {"n": n + 1, "agent": ctx.agent}
 
-    made = ws.registry.register(form, call=up)
-    assert isinstance(made, Tool) and made.id == "up" and made.static is not None
-    assert made.static.parameters == SCHEMA and made.static.description == "Counts."
+    registered = ws.registry.register(form, call=up)
+    assert isinstance(registered, Tool) and registered.id == "up" and registered.static is not None
+    assert registered.static.parameters == SCHEMA and registered.static.description == "Counts."
     assert (await ws.call("up", {"n": 1})).output == '{"n":2,"agent":"build"}'
     with pytest.raises(InvalidArgumentsError, match="expected number to be <=9"):
         await ws.call("up", {"n": 10})
@@ -103,34 +103,34 @@ async def test_schemas_that_are_none(ws: Workspace) -> None:
 # ---------------------------------------------------------------------- MCP
 
 
-def server() -> MCPServer:
-    made = MCPServer("numbers")
+def mcp_server() -> MCPServer:
+    server = MCPServer("numbers")
 
-    @made.tool()
+    @server.tool()
     def double(n: int) -> str:
         """Double a number."""
         return str(2 * n)
 
-    @made.tool()
+    @server.tool()
     def fails(n: int) -> str:
         """Fail."""
         raise McpToolError("not today")
 
-    return made
+    return server
 
 
 async def test_an_mcp_tool_with_its_session(ws: Workspace) -> None:
-    async with Client(server()) as client:
+    async with Client(mcp_server()) as client:
         listed = (await client.list_tools()).tools
-        made = ws.registry.register(listed, session=client)
-        assert [one.id for one in made] == ["double", "fails"] and made[0].external
+        registered = ws.registry.register(listed, session=client)
+        assert [entry.id for entry in registered] == ["double", "fails"] and registered[0].external
         assert (await ws.call("double", {"n": 4})).output == "8"
         with pytest.raises(ToolError, match="not today"):
             await ws.call("fails", {"n": 1})
         with pytest.raises(InvalidArgumentsError, match="expected number, received undefined"):
             await ws.call("double", {})
         # a workspace with a loop of its own (a notebook's engine): the session is used on the one it lives on
-        outcome = await asyncio.to_thread(lambda: asyncio.run(elsewhere(ws.directory, made)))
+        outcome = await asyncio.to_thread(lambda: asyncio.run(elsewhere(ws.directory, registered)))
         assert outcome == "10"
 
 
@@ -149,8 +149,8 @@ async def test_a_session_whose_loop_is_held_or_gone_is_said_so(ws: Workspace, mo
     from opencode_jupyter.adapters import mcp_tool
 
     monkeypatch.setattr(mcp_tool, "ANSWER", 0.05)
-    held, home = threading.Event(), threading.Event()
-    made: list[Tool] = []
+    blocked, home = threading.Event(), threading.Event()
+    registered: list[Tool] = []
 
     class Session:
         async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
@@ -158,15 +158,15 @@ async def test_a_session_whose_loop_is_held_or_gone_is_said_so(ws: Workspace, mo
 
     async def other() -> None:
         form = McpTool(name="far", input_schema={"type": "object"})
-        made.append(mcp_tool.tool_of(form, Session()))  # type: ignore[arg-type]
-        held.set()
+        registered.append(mcp_tool.tool_of(form, Session()))  # type: ignore[arg-type]
+        blocked.set()
         home.wait(20)  # the loop is held, as by a cell that blocks
 
     thread = threading.Thread(target=lambda: asyncio.run(other()))
     thread.start()
     try:
-        assert await asyncio.to_thread(held.wait, 20)
-        ws.registry.register(made)
+        assert await asyncio.to_thread(blocked.wait, 20)
+        ws.registry.register(registered)
         with pytest.raises(ToolError, match="the cell blocks while it waits"):
             await ws.call("far")
     finally:
@@ -197,9 +197,9 @@ async def test_a_list_of_everything(ws: Workspace) -> None:
         """Agentic."""
         return str(n)
 
-    made = ws.registry.register([plain, ours, chain, PydanticTool(agentic)])
-    assert [one.id for one in made] == ["plain", "ours", "chain", "agentic"]
-    assert [one.source for one in made] == [__name__, __name__, "langchain", "pydantic-ai"]
+    registered = ws.registry.register([plain, ours, chain, PydanticTool(agentic)])
+    assert [entry.id for entry in registered] == ["plain", "ours", "chain", "agentic"]
+    assert [entry.source for entry in registered] == [__name__, __name__, "langchain", "pydantic-ai"]
     assert ws.registry.register([]) == []
     assert adapt(plain) is None
 
@@ -241,5 +241,5 @@ def test_other_libraries_are_not_loaded_by_registering_functions() -> None:
         "    assert ws.tools.for_openai(names=['f']) and ws.tools.for_anthropic(names=['f'])\n"
         "print([m for m in ('langchain_core', 'pydantic_ai', 'jsonschema') if m in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "[]", done.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == "[]", result.stderr

@@ -28,7 +28,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def field(name: str) -> FormField:
-    return next(one for one in form_fields(SCHEMA) if one.name == name)
+    return next(field for field in form_fields(SCHEMA) if field.name == name)
 
 
 def test_each_field_is_a_question_and_the_first_says_who_asks() -> None:
@@ -62,7 +62,7 @@ def test_answers_become_values(name: str, answer: list[str], value: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "said"),
+    ("name", "answer", "message"),
     [
         ("name", [], "An answer is needed"),
         ("name", ["A"], "1 characters"),
@@ -71,8 +71,8 @@ def test_answers_become_values(name: str, answer: list[str], value: Any) -> None
         ("ratio", ["nan"], "not a finite number"),
     ],
 )
-def test_answers_that_do_not_fit_say_why(name: str, answer: list[str], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_answers_that_do_not_fit_say_why(name: str, answer: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         field(name).value(answer)
 
 
@@ -93,8 +93,8 @@ WORDS = ("title", "type", "enum", "oneOf", "items", "minimum", "maximum", "minLe
 @settings(max_examples=60)
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.dictionaries(st.sampled_from(WORDS), ANY), max_size=3))
 def test_any_form_of_a_server_can_be_asked(properties: dict[str, Any]) -> None:
-    for one in form_fields({"properties": properties}):
-        [asked] = parse_questions([one.question()])
+    for field in form_fields({"properties": properties}):
+        [asked] = parse_questions([field.question()])
         for answer in ([option.label for option in asked.options[:1]], ["0"], []):
             with contextlib.suppress(ValueError):
-                one.value(answer)
+                field.value(answer)

@@ -54,12 +54,12 @@ async def main():
                 print(type(error).__name__, error)
 asyncio.run(main())
 """
-    done = run(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0] == "True"
     assert INSTALL in lines[1]
-    assert done.stdout.count(INSTALL) >= 4, done.stdout
+    assert result.stdout.count(INSTALL) >= 4, result.stdout
 
 
 def test_the_magic_names_the_line(tmp_path: Path) -> None:
@@ -72,12 +72,14 @@ try:
 except BaseException as error:
     print(error)
 """
-    done = run(code, tmp_path)
-    assert INSTALL in done.stdout + done.stderr, done.stdout + done.stderr
-    assert "ModuleNotFoundError" not in done.stdout + done.stderr
+    result = run(code, tmp_path)
+    assert INSTALL in result.stdout + result.stderr, result.stdout + result.stderr
+    assert "ModuleNotFoundError" not in result.stdout + result.stderr
 
 
 def test_our_server_names_the_line(tmp_path: Path) -> None:
-    done = run("from opencode_jupyter.__main__ import main; sys.exit(main(['mcp']))", tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.strip() == (f"opencode_jupyter mcp: MCP needs the MCP SDK 2, which is not installed: {INSTALL}")
+    result = run("from opencode_jupyter.__main__ import main; sys.exit(main(['mcp']))", tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.strip() == (
+        f"opencode_jupyter mcp: MCP needs the MCP SDK 2, which is not installed: {INSTALL}"
+    )

@@ -63,7 +63,7 @@ def test_opencode_entries() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("npx", "must be an object"),
         ({"type": "local"}, "command must be a list"),
@@ -75,8 +75,8 @@ def test_opencode_entries() -> None:
         ({"enabled": True}, 'neither "command" nor "url"'),
     ],
 )
-def test_a_wrong_entry_says_what_is_wrong(entry: Any, said: str) -> None:
-    assert said in spec_of("name", entry).problem
+def test_a_wrong_entry_says_what_is_wrong(entry: Any, message: str) -> None:
+    assert message in spec_of("name", entry).problem
 
 
 def test_claudes_and_vs_codes_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +104,15 @@ def test_claudes_and_vs_codes_files(project: Path, monkeypatch: pytest.MonkeyPat
           },
         }""",
     )
-    found = read(project, project)
-    assert found["one"].command == ("from outside", "-x", "other")
-    assert found["one"].environment == {"K": "from outside"}
-    assert (found["two"].url, found["two"].transport) == ("https://x.test/from outside", "http")
-    assert found["three"].transport == "sse"
-    assert "B_NAME is not set" in found["four"].problem
-    assert found["five"].command == ("x", str(project), "from outside")
-    assert "only VS Code supports" in found["six"].problem
-    assert not any(spec.own for spec in found.values())
+    specs = read(project, project)
+    assert specs["one"].command == ("from outside", "-x", "other")
+    assert specs["one"].environment == {"K": "from outside"}
+    assert (specs["two"].url, specs["two"].transport) == ("https://x.test/from outside", "http")
+    assert specs["three"].transport == "sse"
+    assert "B_NAME is not set" in specs["four"].problem
+    assert specs["five"].command == ("x", str(project), "from outside")
+    assert "only VS Code supports" in specs["six"].problem
+    assert not any(spec.own for spec in specs.values())
 
 
 def test_a_file_that_is_no_json_is_told_of(project: Path) -> None:
@@ -125,8 +125,8 @@ def test_the_nearer_file_wins_and_changes_are_seen(project: Path) -> None:
     write(project / ".mcp.json", {"mcpServers": {"a": {"command": "far"}, "b": {"command": "far"}}})
     before = Fingerprint(files_of_others(project / "sub", project))
     write(project / "sub" / ".mcp.json", {"mcpServers": {"a": {"command": "near"}}})
-    found = read(project / "sub", project)
-    assert (found["a"].command, found["b"].command) == (("near",), ("far",))
+    specs = read(project / "sub", project)
+    assert (specs["a"].command, specs["b"].command) == (("near",), ("far",))
     assert not before.matches()
 
 
@@ -137,31 +137,31 @@ def test_what_a_file_of_the_project_starts_is_not_the_users_own(project: Path, h
         home / ".config" / "opencode" / "opencode.json",
         {"mcp": {"mine": {"type": "local", "command": ["y"]}, "off": {"type": "local", "command": ["z"]}}},
     )
-    found = read(project, project, {"mcp": {"given": {"type": "local", "command": ["w"]}}})
-    assert {name: spec.own for name, spec in found.items()} == {
+    specs = read(project, project, {"mcp": {"given": {"type": "local", "command": ["w"]}}})
+    assert {name: spec.own for name, spec in specs.items()} == {
         "mine": True,
         "off": True,
         "theirs": False,
         "given": True,
     }
-    assert found["theirs"].source == str(project / name)
+    assert specs["theirs"].source == str(project / name)
 
 
 def test_a_project_may_switch_a_server_but_not_change_it_unseen(project: Path, home: Path) -> None:
     mine = {"type": "local", "command": ["y"], "enabled": False}
     write(home / ".config" / "opencode" / "opencode.json", {"mcp": {"a": mine, "b": mine}})
     write(project / "opencode.json", {"mcp": {"a": {"enabled": True}, "b": {"environment": {"PATH": "/tmp/x"}}}})
-    found = read(project, project)
-    assert (found["a"].own, found["a"].enabled) == (True, True)
-    assert found["b"].own is False
+    specs = read(project, project)
+    assert (specs["a"].own, specs["a"].enabled) == (True, True)
+    assert specs["b"].own is False
 
 
 def test_a_home_that_is_a_repository_keeps_its_own_configuration_trusted(home: Path) -> None:
     (home / ".git").mkdir()
     write(home / ".config" / "opencode" / "opencode.json", {"mcp": {"mine": {"type": "local", "command": ["y"]}}})
     write(home / "opencode.json", {"mcp": {"here": {"type": "local", "command": ["y"]}}})
-    found = read(home, home)
-    assert {name: spec.own for name, spec in found.items()} == {"mine": True, "here": False}
+    specs = read(home, home)
+    assert {name: spec.own for name, spec in specs.items()} == {"mine": True, "here": False}
 
 
 def test_a_switch_reaches_a_server_of_another_programs_file(project: Path) -> None:
@@ -224,9 +224,9 @@ def test_names_have_only_what_providers_take(name: str) -> None:
 
 def test_schemas_are_objects_that_take_nothing_else() -> None:
     assert schema_of(None) == {"type": "object", "properties": {}, "additionalProperties": False}
-    given = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": True}
-    assert schema_of(given) == {**given, "additionalProperties": False}
-    assert given["additionalProperties"] is True, "the server's own is not changed"
+    schema = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": True}
+    assert schema_of(schema) == {**schema, "additionalProperties": False}
+    assert schema["additionalProperties"] is True, "the server's own is not changed"
 
 
 @given(st.text())

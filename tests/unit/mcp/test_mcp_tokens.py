@@ -31,23 +31,23 @@ class Ring(KeyringBackend):
     priority = 5  # type: ignore[assignment]
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], str] = {}
+        self.passwords: dict[tuple[str, str], str] = {}
         self.locked = False
         self.most = 10_000
 
     def get_password(self, service: str, username: str) -> str | None:
         self._check()
-        return self.kept.get((service, username))
+        return self.passwords.get((service, username))
 
     def set_password(self, service: str, username: str, password: str) -> None:
         self._check()
         if len(password) > self.most:
             raise OSError("The stub received bad data")  # as Windows says it
-        self.kept[service, username] = password
+        self.passwords[service, username] = password
 
     def delete_password(self, service: str, username: str) -> None:
         self._check()
-        if self.kept.pop((service, username), None) is None:
+        if self.passwords.pop((service, username), None) is None:
             raise PasswordDeleteError("not found")
 
     def _check(self) -> None:
@@ -135,7 +135,7 @@ def test_another_process_loses_nothing(tmp_path: Path) -> None:
         "for n in range(10): store.save(f'{sys.argv[2]}{n}', 'https://x/', StoredLogin(client={'client_id': 'c'}))"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in "ab"]
-    assert [one.wait(60) for one in running] == [0, 0]
+    assert [process.wait(60) for process in running] == [0, 0]
     assert len(names(TokenStore(tmp_path, None))) == 20
 
 
@@ -145,11 +145,11 @@ def test_the_keyring_has_the_secrets_and_the_file_has_none(tmp_path: Path) -> No
     store.save("one", URL, ENTRY)
     assert "sesame" not in store.path.read_text()
     assert json.loads(store.path.read_text()) == {"one": {URL: {"keyring": True}}}
-    assert len(ring.kept) == 1
+    assert len(ring.passwords) == 1
     assert TokenStore(tmp_path, ring).load("one", URL) == ENTRY
     assert TokenStore(tmp_path, None).load("one", URL) == StoredLogin()  # the package was taken away
     assert store.forget("one")
-    assert ring.kept == {}
+    assert ring.passwords == {}
     assert names(store) == []
 
 
@@ -159,7 +159,7 @@ def test_a_keyring_that_refuses(tmp_path: Path, caplog: pytest.LogCaptureFixture
     ring.most = 10
     store.save("one", URL, ENTRY)  # too long for it: into the file
     assert store.load("one", URL) == ENTRY
-    assert ring.kept == {}
+    assert ring.passwords == {}
     ring.most = 10_000
     store.save("one", URL, ENTRY)
     ring.locked = True

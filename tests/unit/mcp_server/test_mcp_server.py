@@ -32,10 +32,10 @@ def parsed(*arguments: str) -> Any:
 
 
 def test_options() -> None:
-    given = parsed("--tools=read, -bash,+lsp", "--allow", "bash:git status *", "--allow", "edit", "--timeout", "2.5")
-    assert given.tools == ("read", "-bash", "+lsp")
-    assert given.allow == [("bash", "git status *"), ("edit", "*")]
-    assert (given.timeout, given.ask, given.directory) == (2.5, "elicit", Path.cwd())
+    options = parsed("--tools=read, -bash,+lsp", "--allow", "bash:git status *", "--allow", "edit", "--timeout", "2.5")
+    assert options.tools == ("read", "-bash", "+lsp")
+    assert options.allow == [("bash", "git status *"), ("edit", "*")]
+    assert (options.timeout, options.ask, options.directory) == (2.5, "elicit", Path.cwd())
 
 
 SENSELESS = (
@@ -61,8 +61,8 @@ def test_options_that_make_no_sense(line: str, capsys: pytest.CaptureFixture[str
 
 
 def request(**more: Any) -> PermissionRequest:
-    given: dict[str, Any] = {"patterns": ["git status"], "always": ["git status *"], **more}
-    return PermissionRequest("per_1", "ses_1", "bash", rule=Rule("bash", "*", "ask", "opencode.json"), **given)
+    fields: dict[str, Any] = {"patterns": ["git status"], "always": ["git status *"], **more}
+    return PermissionRequest("per_1", "ses_1", "bash", rule=Rule("bash", "*", "ask", "opencode.json"), **fields)
 
 
 def test_a_form_hides_nothing_and_ends() -> None:
@@ -188,7 +188,7 @@ def test_saved_outputs(tmp_path: Path) -> None:
     first, second = link(small), link(large)
     assert first is not None and second is not None and link(tmp_path / "gone") is None
     assert outputs.link(ToolResult("t", "o", {"truncated": False})) is None
-    assert [one.name for one in outputs.list()] == ["tool_2", "tool_1"]
+    assert [resource.name for resource in outputs.list()] == ["tool_2", "tool_1"]
     (contents,) = outputs.read(first.uri).contents
     assert isinstance(contents, types.TextResourceContents) and contents.text == "whole"
     with pytest.raises(MCPError, match="offset and limit"):
@@ -214,20 +214,20 @@ async def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         yield ws
 
 
-def said(result: types.CallToolResult) -> str:
+def text_of(result: types.CallToolResult) -> str:
     block = result.content[0]
     assert isinstance(block, types.TextContent)
     return block.text
 
 
 async def names(client: Client) -> set[str]:
-    return {one.name for one in (await client.list_tools()).tools}
+    return {tool.name for tool in (await client.list_tools()).tools}
 
 
 @pytest.mark.anyio
 async def test_which_tools(workspace: Workspace) -> None:
-    async def offered(*wanted: str, model: str | None = None) -> set[str]:
-        served = ToolServer(workspace, ServeOptions(tools=wanted, model=model))
+    async def offered(*requested: str, model: str | None = None) -> set[str]:
+        served = ToolServer(workspace, ServeOptions(tools=requested, model=model))
         async with Client(served.server) as client:
             return await names(client)
 
@@ -255,20 +255,20 @@ async def test_a_tool_of_ones_own(workspace: Workspace, mode: str, monkeypatch: 
 
     changed = asyncio.Event()
 
-    async def message(one: Any) -> None:
-        if isinstance(one, types.ToolListChangedNotification):
+    async def on_message(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
     person = Person({"answer": "once"})
     workspace.rules.append(Rule("greet", "*", "ask"))
     served = ToolServer(workspace)
-    async with Client(served.server, mode=mode, elicitation_callback=person, message_handler=message) as client:
+    async with Client(served.server, mode=mode, elicitation_callback=person, message_handler=on_message) as client:
         assert "greet" not in await names(client)
         workspace.registry.register(greet)
         if mode == "legacy":
             with anyio.fail_after(20):
                 await changed.wait()
-        (listed,) = [one for one in (await client.list_tools()).tools if one.name == "greet"]
+        (listed,) = [tool for tool in (await client.list_tools()).tools if tool.name == "greet"]
         assert (listed.title, listed.description, listed.annotations) == ("Greet", "Greet somebody.", None)
         result = await client.call_tool("greet", {"name": "you"})
         assert result.content == [types.TextContent(text="hello you")]
@@ -283,8 +283,8 @@ async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeyp
     target, call = workspace.directory / "b.txt", {"filePath": "b.txt", "content": "x\n"}
     changed = asyncio.Event()
 
-    async def message(one: Any) -> None:
-        if isinstance(one, types.ToolListChangedNotification):
+    async def on_message(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
     def configure() -> None:
@@ -292,11 +292,11 @@ async def test_a_client_that_cannot_ask(workspace: Workspace, mode: str, monkeyp
         (workspace.directory / "opencode.json").write_text(json.dumps({"permission": rules}))
 
     served = ToolServer(workspace)
-    async with Client(served.server, mode=mode, message_handler=message) as client:
+    async with Client(served.server, mode=mode, message_handler=on_message) as client:
         assert "webfetch" in await names(client) and "question" not in await names(client)
         refused = await client.call_tool("write", call)
         assert refused.is_error and not target.exists()
-        assert '{"permission": {"edit": {"b.txt": "allow"}}} into opencode.json' in said(refused)
+        assert '{"permission": {"edit": {"b.txt": "allow"}}} into opencode.json' in text_of(refused)
         with anyio.fail_after(20):
             if mode == "legacy":
                 configure()
@@ -317,15 +317,15 @@ async def test_nobody_is_asked(workspace: Workspace) -> None:
     options = ServeOptions(tools=("bash", "batch", "write"), ask="deny", allow=(("bash", "echo *"),))
     async with Client(ToolServer(workspace, options).server, elicitation_callback=person) as client:
         assert await names(client) == {"bash", "write", "batch"}
-        assert said(await client.call_tool("bash", {"command": "echo a", "description": "a"})) == "a\n"
+        assert text_of(await client.call_tool("bash", {"command": "echo a", "description": "a"})) == "a\n"
         refused = await client.call_tool("bash", {"command": "ls", "description": "a"})
-        assert refused.is_error and "--ask deny" in said(refused) and '--allow "bash:ls *"' in said(refused)
+        assert refused.is_error and "--ask deny" in text_of(refused) and '--allow "bash:ls *"' in text_of(refused)
         with pytest.raises(MCPError, match="Unknown tool: read"):
             await client.call_tool("read", {"filePath": "a.txt"})
         (workspace.directory / "a.txt").write_text("secret\n")
         inside = [{"tool": "read", "parameters": {"filePath": "a.txt"}}]
         batched = await client.call_tool("batch", {"tool_calls": inside})
-        assert "secret" not in said(batched)
+        assert "secret" not in text_of(batched)
     assert person.forms == []
 
 
@@ -336,7 +336,7 @@ async def test_allowing_does_not_overrule_a_deny(workspace: Workspace) -> None:
     async with Client(ToolServer(workspace, ServeOptions(allow=(("bash", "*"),))).server) as client:
         assert not (await client.call_tool("bash", {"command": "ls", "description": "a"})).is_error
         denied = await client.call_tool("bash", {"command": "rm -rf x", "description": "a"})
-        assert denied.is_error and "rule which prevents you" in said(denied)
+        assert denied.is_error and "rule which prevents you" in text_of(denied)
 
 
 @pytest.mark.anyio
@@ -361,8 +361,8 @@ async def test_a_parked_call(workspace: Workspace, monkeypatch: pytest.MonkeyPat
         for arguments, state in ((call, "made up"), ({**call, "content": "y"}, first.request_state)):
             with pytest.raises(MCPError, match="call the tool again"):
                 await send(arguments, state)
-        done = await send(call, first.request_state)
-        assert not done.is_error and (workspace.directory / "a.txt").read_text() == "x"
+        result = await send(call, first.request_state)
+        assert not result.is_error and (workspace.directory / "a.txt").read_text() == "x"
         with pytest.raises(MCPError, match="call the tool again"):
             await send(call, first.request_state)
 

@@ -134,8 +134,8 @@ def test_a_file_that_imports_itself_and_others_in_a_circle(tmp_path: Path) -> No
     (tmp_path / "pack" / "inner.py").write_text("from . import c\nfrom .. import d\n")
     (tmp_path / "pack" / "c.py").write_text("")
     (tmp_path / "d.py").write_text("")
-    found = {str(path.relative_to(tmp_path)) for path in read_source_code(tmp_path / "a.py").files}
-    assert found == {"a.py", "b.py", "pack/__init__.py", "pack/inner.py", "pack/c.py", "d.py"}
+    paths = {str(path.relative_to(tmp_path)) for path in read_source_code(tmp_path / "a.py").files}
+    assert paths == {"a.py", "b.py", "pack/__init__.py", "pack/inner.py", "pack/c.py", "d.py"}
 
 
 def test_the_digest_is_of_all_files_and_their_names(tmp_path: Path) -> None:

@@ -12,47 +12,47 @@ import pytest
 from opencode_jupyter import PermissionDeniedError
 from opencode_jupyter.core.config import Config
 from opencode_jupyter.core.config.load import amended
-from tests.support.plugin_place import PluginPlace, keep, kept, plugins_of, running
+from tests.support.plugin_folders import PluginFolders, plugins_of, recorded, recording_code, running
 
 # ---------------------------------------------------------------------- event
 
 
-async def told(path: Path, event: str) -> list[Any]:
-    """What was kept, once `event` is among it."""
+async def events_until(path: Path, event: str) -> list[Any]:
+    """What was recorded, once `event` is among it."""
     async with asyncio.timeout(20):
-        while event not in [one[0]["event"]["type"] for one in kept(path)]:
+        while event not in [record[0]["event"]["type"] for record in recorded(path)]:
             await asyncio.sleep(0.01)
-    return [one[0]["event"] for one in kept(path)]
+    return [record[0]["event"] for record in recorded(path)]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("colour", ["def", "async def"])
-async def test_an_event_hook_hears_every_event_in_order(plugin_place: PluginPlace, colour: str) -> None:
-    seen = plugin_place.root / "seen"
+async def test_an_event_hook_hears_every_event_in_order(plugin_folders: PluginFolders, colour: str) -> None:
+    seen = plugin_folders.root / "seen"
     code = f"""
 __all__ = ["plugin"]
 def plugin(input):
-    {colour} event(input): keep(input)
+    {colour} event(input): recording_code(input)
     return {{"event": event}}
 """
-    plugin_place.write(plugin_place.own / "plugin" / "ear.py", keep(seen) + code)
-    async with plugin_place.open() as ws:
+    plugin_folders.write(plugin_folders.own / "plugin" / "ear.py", recording_code(seen) + code)
+    async with plugin_folders.open() as ws:
         await ws.call("list", {})
         ws.bus.publish("todo.updated", {"sessionID": "s", "todos": []})
-        events = await told(seen, "todo.updated")
-        updates = [one["properties"]["part"] for one in events if one["type"] == "message.part.updated"]
+        events = await events_until(seen, "todo.updated")
+        updates = [event["properties"]["part"] for event in events if event["type"] == "message.part.updated"]
         statuses = [part["state"]["status"] for part in updates if part["tool"] == "list"]
         assert statuses[-2:] == ["running", "completed"]
         assert events[-1] == {"type": "todo.updated", "properties": {"sessionID": "s", "todos": []}}
     if colour == "def":
-        await told(seen, "server.instance.disposed")
+        await events_until(seen, "server.instance.disposed")
 
 
 @pytest.mark.anyio
 async def test_a_failing_event_hook_is_logged_and_ends_nothing(
-    plugin_place: PluginPlace, caplog: pytest.LogCaptureFixture
+    plugin_folders: PluginFolders, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plugin_place.mine(
+    plugin_folders.mine(
         "deaf",
         """
         def one(input):
@@ -64,7 +64,7 @@ async def test_a_failing_event_hook_is_logged_and_ends_nothing(
         """,
     )
     with caplog.at_level(logging.ERROR):
-        async with plugin_place.open() as ws:
+        async with plugin_folders.open() as ws:
             await ws.call("list", {})
             async with asyncio.timeout(20):
                 while "far too loud" not in caplog.text or "ValueError: too loud" not in caplog.text:
@@ -73,18 +73,18 @@ async def test_a_failing_event_hook_is_logged_and_ends_nothing(
 
 
 @pytest.mark.anyio
-async def test_a_stuck_event_hook_holds_nobody_up(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_stuck_event_hook_holds_nobody_up(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "stuck",
         """
         import threading
         def plugin(input): return {"event": lambda input: threading.Event().wait()}
         """,
     )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         for pattern in ("*.a", "*.b"):
             await ws.call("glob", {"pattern": pattern})
-    with plugin_place.open() as ws:  # closed without a loop: an event all the same
+    with plugin_folders.open() as ws:  # closed without a loop: an event all the same
         ws.call_sync("list", {})
 
 
@@ -92,8 +92,8 @@ async def test_a_stuck_event_hook_holds_nobody_up(plugin_place: PluginPlace) -> 
 
 
 @pytest.mark.anyio
-async def test_a_config_hook_changes_rules_and_agents_for_the_first_call_already(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_config_hook_changes_rules_and_agents_for_the_first_call_already(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "strict",
         """
         def plugin(input):
@@ -105,8 +105,8 @@ async def test_a_config_hook_changes_rules_and_agents_for_the_first_call_already
             return {"config": config}
         """,
     )
-    plugin_place.config(username="me", permission={"edit": "deny"})
-    async with plugin_place.open() as ws:
+    plugin_folders.config(username="me", permission={"edit": "deny"})
+    async with plugin_folders.open() as ws:
         call = ws.start("bash", {"command": "echo no", "description": "d"})
         with pytest.raises(PermissionDeniedError) as caught:
             await call.run()
@@ -120,23 +120,23 @@ async def test_a_config_hook_changes_rules_and_agents_for_the_first_call_already
         with pytest.raises(PermissionDeniedError):
             await ws.call("write", {"filePath": "a", "content": "b"})
 
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         await ws.call("list", {}, agent="mine")  # an agent that only the plugin knows
 
-        plugin_place.config(username="me", permission={"edit": "allow"})
+        plugin_folders.config(username="me", permission={"edit": "allow"})
         ws.reload_config()
         await ws.call("write", {"filePath": "a", "content": "b"})
         with pytest.raises(PermissionDeniedError):  # the hook was run on the new config too
             await ws.call("bash", {"command": "echo no", "description": "d"})
 
-        (plugin_place.own / "plugin" / "strict.py").unlink()
+        (plugin_folders.own / "plugin" / "strict.py").unlink()
         assert "no" in (await ws.call("bash", {"command": "echo no", "description": "d"})).output
         assert "mine" not in ws.agents
 
 
 @pytest.mark.anyio
-async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "a",
         """
         def plugin(input):
@@ -146,7 +146,7 @@ async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_place: Plug
             return {"config": config}
         """,
     )
-    plugin_place.mine(
+    plugin_folders.mine(
         "b",
         """
         import asyncio
@@ -155,11 +155,11 @@ async def test_config_hooks_that_fail_or_hang_are_passed_over(plugin_place: Plug
             return {"config": config}
         """,
     )
-    plugin_place.mine(
+    plugin_folders.mine(
         "c",
         "def plugin(input): return {'config': lambda config: config.update(username=config.get('username', 'c'))}\n",
     )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         plugins_of(ws).limit = 1
         await ws.registry.prepare()
         assert ws.config.get("username") == "c"

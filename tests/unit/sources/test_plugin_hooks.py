@@ -10,7 +10,7 @@ import pytest
 from opencode_jupyter import PermissionDeniedError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.errors import HookRefusedError, PermissionHookError
 from opencode_jupyter.jupyter.cards.call_json import card_part
-from tests.support.plugin_place import PluginPlace, keep, kept, plugins_of, running
+from tests.support.plugin_folders import PluginFolders, plugins_of, recorded, recording_code, running
 
 pytestmark = pytest.mark.anyio
 
@@ -19,16 +19,16 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("form", ["dict", "object"])
-async def test_before_and_after_see_and_change_a_call(plugin_place: PluginPlace, form: str) -> None:
-    seen = plugin_place.root / "seen"
-    plugin_place.write(plugin_place.project / "a.txt", "hello")
+async def test_before_and_after_see_and_change_a_call(plugin_folders: PluginFolders, form: str) -> None:
+    seen = plugin_folders.root / "seen"
+    plugin_folders.write(plugin_folders.project / "a.txt", "hello")
     code = """
 __all__ = ["plugin"]
 def before(input, output):
-    keep("before", input, output)
+    recording_code("before", input, output)
     output["args"]["filePath"] = "a.txt"
 def after(input, output):
-    keep("after", input, list(output))
+    recording_code("after", input, list(output))
     output["title"], output["output"] = "another title", output["output"].upper()
     output["metadata"]["by"] = "plugin"
 class Hooks:
@@ -37,13 +37,13 @@ class Hooks:
 async def plugin(input):
     return """
     made = {"dict": '{"tool.execute.before": before, "tool.execute.after": after}', "object": "Hooks()"}
-    plugin_place.write(plugin_place.own / "plugin" / "p.py", keep(seen) + code + made[form])
-    async with plugin_place.open() as ws:
+    plugin_folders.write(plugin_folders.own / "plugin" / "p.py", recording_code(seen) + code + made[form])
+    async with plugin_folders.open() as ws:
         result = await ws.call("read", {"filePath": "b.txt"})
         assert running(ws) == ["p"]
     assert (result.title, result.metadata["by"]) == ("another title", "plugin")
     assert "HELLO" in result.output
-    (_, first, before), (_, second, after) = kept(seen)
+    (_, first, before), (_, second, after) = recorded(seen)
     assert set(first) == {"tool", "sessionID", "callID"}
     assert first["tool"] == "read"
     assert before == {"args": {"filePath": "b.txt"}}
@@ -51,9 +51,9 @@ async def plugin(input):
     assert {"title", "output", "metadata"} <= set(after)
 
 
-async def test_hooks_run_in_the_order_of_the_plugins_on_one_output(plugin_place: PluginPlace) -> None:
+async def test_hooks_run_in_the_order_of_the_plugins_on_one_output(plugin_folders: PluginFolders) -> None:
     for name in ("a", "b", "c"):
-        plugin_place.mine(
+        plugin_folders.mine(
             name,
             f"""
             def plugin(input):
@@ -61,13 +61,13 @@ async def test_hooks_run_in_the_order_of_the_plugins_on_one_output(plugin_place:
                 return {{"tool.execute.before": before}}
             """,
         )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         with pytest.raises(FileNotFoundError, match="xabc"):
             await ws.call("list", {"path": "x"})
 
 
-async def test_a_refusal_names_the_plugin_and_the_hook(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_refusal_names_the_plugin_and_the_hook(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "acme",
         """
         def plugin(input):
@@ -82,7 +82,7 @@ async def test_a_refusal_names_the_plugin_and_the_hook(plugin_place: PluginPlace
         """,
     )
     parts: list[Any] = []
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         calls = [
             ws.start(name, arguments)
             for name, arguments in (
@@ -107,18 +107,18 @@ async def test_a_refusal_names_the_plugin_and_the_hook(plugin_place: PluginPlace
     assert (ended.hook, late.outcome) == ("tool.execute.after", "failed")
 
 
-async def test_a_users_own_hook_still_raises_what_it_raises(plugin_place: PluginPlace) -> None:
+async def test_a_users_own_hook_still_raises_what_it_raises(plugin_folders: PluginFolders) -> None:
     def before(input: dict[str, Any], output: dict[str, Any]) -> None:
         raise PermissionError("mine")
 
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         ws.hooks.add("tool.execute.before", before)
         with pytest.raises(PermissionError, match="mine"):
             await ws.call("list", {})
 
 
-async def test_a_slow_sync_hook_holds_up_nothing_but_its_call(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_slow_sync_hook_holds_up_nothing_but_its_call(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "slow",
         """
         import threading
@@ -131,12 +131,12 @@ async def test_a_slow_sync_hook_holds_up_nothing_but_its_call(plugin_place: Plug
             return {"tool.execute.before": before}
         """,
     )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         await asyncio.gather(ws.call("list", {}), ws.call("glob", {"pattern": "*"}))
 
 
-async def test_a_hook_that_never_ends_can_be_stopped(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_hook_that_never_ends_can_be_stopped(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "stuck",
         """
         import threading
@@ -145,7 +145,7 @@ async def test_a_hook_that_never_ends_can_be_stopped(plugin_place: PluginPlace) 
             return {"tool.execute.before": lambda input, output: release.wait()}
         """,
     )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         await ws.registry.prepare()
         with pytest.raises(ToolError, match="longer than its limit"):
             await ws.call("list", {}, timeout=0.3)
@@ -153,8 +153,8 @@ async def test_a_hook_that_never_ends_can_be_stopped(plugin_place: PluginPlace) 
         fn.__globals__["release"].set()
 
 
-async def test_a_hook_can_not_end_the_process(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_hook_can_not_end_the_process(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "leaver",
         """
         import sys
@@ -163,7 +163,7 @@ async def test_a_hook_can_not_end_the_process(plugin_place: PluginPlace) -> None
             return {"tool.execute.before": lambda input, output: sys.exit(3), "tool.execute.after": after}
         """,
     )
-    async with plugin_place.open() as ws:
+    async with plugin_folders.open() as ws:
         with pytest.raises(HookRefusedError, match="SystemExit: 3"):
             await ws.call("list", {})
 
@@ -171,30 +171,30 @@ async def test_a_hook_can_not_end_the_process(plugin_place: PluginPlace) -> None
 # ---------------------------------------------------------------------- tool.definition
 
 
-async def test_a_definition_is_changed_and_a_failing_hook_takes_no_tool_away(plugin_place: PluginPlace) -> None:
-    seen = plugin_place.root / "seen"
+async def test_a_definition_is_changed_and_a_failing_hook_takes_no_tool_away(plugin_folders: PluginFolders) -> None:
+    seen = plugin_folders.root / "seen"
     code = (
-        keep(seen)
+        recording_code(seen)
         + """
 __all__ = ["plugin"]
 def plugin(input):
     def definition(input, output):
-        keep(input, list(output))
+        recording_code(input, list(output))
         if input["toolID"] == "glob":
             raise ValueError("no glob")
         output["description"] += " (in this house)"
     return {"tool.definition": definition}
 """
     )
-    plugin_place.write(plugin_place.own / "plugin" / "words.py", code)
-    async with plugin_place.open() as ws:
-        tools = {one.id: one for one in await ws.registry.tools("p:m", "build")}
+    plugin_folders.write(plugin_folders.own / "plugin" / "words.py", code)
+    async with plugin_folders.open() as ws:
+        tools = {tool.id: tool for tool in await ws.registry.tools("p:m", "build")}
         assert tools["read"].description.endswith(" (in this house)")
         assert not tools["glob"].description.endswith(" (in this house)")
         assert any(
             "its hook tool.definition failed: ValueError: no glob" in row["advice"] for row in plugins_of(ws).describe()
         )
-    assert [{"toolID": "read"}, ["description", "parameters"]] in kept(seen)
+    assert [{"toolID": "read"}, ["description", "parameters"]] in recorded(seen)
 
 
 # ---------------------------------------------------------------------- permission.ask
@@ -202,8 +202,8 @@ def plugin(input):
 ASKING = {"permission": {"edit": {"*": "ask", "never.txt": "deny"}}}
 
 
-def decider(plugin_place: PluginPlace, name: str, status: str) -> None:
-    plugin_place.mine(
+def decider(plugin_folders: PluginFolders, name: str, status: str) -> None:
+    plugin_folders.mine(
         name,
         f"""
         def plugin(input):
@@ -216,9 +216,9 @@ def decider(plugin_place: PluginPlace, name: str, status: str) -> None:
     )
 
 
-async def test_a_plugin_allows_what_a_rule_asks_for(plugin_place: PluginPlace) -> None:
-    decider(plugin_place, "yes", "allow")
-    async with plugin_place.open(config=ASKING) as ws:
+async def test_a_plugin_allows_what_a_rule_asks_for(plugin_folders: PluginFolders) -> None:
+    decider(plugin_folders, "yes", "allow")
+    async with plugin_folders.open(config=ASKING) as ws:
         call = ws.start("write", {"filePath": "a.txt", "content": "x"})
         await call.run()
         decision = next(d for d in call.part.decisions if d.permission == "edit")
@@ -226,20 +226,22 @@ async def test_a_plugin_allows_what_a_rule_asks_for(plugin_place: PluginPlace) -
         assert decision.rules[0].action == "ask"
         assert decision in ws.permissions.history
         shown = card_part(call.part)["ui"]["decisions"]
-        assert any(one["by"] == "plugin yes" for one in shown)
+        assert any(row["by"] == "plugin yes" for row in shown)
         with pytest.raises(PermissionDeniedError):  # what a rule denies stays denied
             await ws.call("write", {"filePath": "never.txt", "content": "x"})
-    assert (plugin_place.project / "a.txt").read_text() == "x"
-    assert not (plugin_place.project / "never.txt").exists()
+    assert (plugin_folders.project / "a.txt").read_text() == "x"
+    assert not (plugin_folders.project / "never.txt").exists()
 
 
-async def test_a_plugin_denies_what_a_rule_asks_for_and_is_not_asked_for_the_rest(plugin_place: PluginPlace) -> None:
-    decider(plugin_place, "no", "deny")
+async def test_a_plugin_denies_what_a_rule_asks_for_and_is_not_asked_for_the_rest(
+    plugin_folders: PluginFolders,
+) -> None:
+    decider(plugin_folders, "no", "deny")
 
     def approve(request: Any) -> str:
         raise AssertionError("a person was asked")
 
-    async with plugin_place.open(config=ASKING, approve=approve) as ws:
+    async with plugin_folders.open(config=ASKING, approve=approve) as ws:
         call = ws.start("write", {"filePath": "a.txt", "content": "x"})
         with pytest.raises(PermissionRejectedError) as caught:
             await call.run()
@@ -251,47 +253,47 @@ async def test_a_plugin_denies_what_a_rule_asks_for_and_is_not_asked_for_the_res
 
 
 async def test_the_last_plugin_to_change_the_answer_decides_and_ask_leaves_it_to_a_person(
-    plugin_place: PluginPlace,
+    plugin_folders: PluginFolders,
 ) -> None:
-    decider(plugin_place, "a", "deny")
-    decider(plugin_place, "b", "allow")
+    decider(plugin_folders, "a", "deny")
+    decider(plugin_folders, "b", "allow")
     asked: list[Any] = []
 
     def approve(request: Any) -> str:
         asked.append(request)
         return "once"
 
-    async with plugin_place.open(config=ASKING, approve=approve) as ws:
+    async with plugin_folders.open(config=ASKING, approve=approve) as ws:
         call = ws.start("write", {"filePath": "a.txt", "content": "x"})
         await call.run()
         assert call.part.decisions[-1].by == "plugin b"
         assert not asked
-        decider(plugin_place, "c", "ask")
+        decider(plugin_folders, "c", "ask")
         call = ws.start("write", {"filePath": "a.txt", "content": "y"})
         await call.run()
         assert len(asked) == 1
         assert call.part.decisions[-1].by == "approve"
 
 
-async def test_a_failing_permission_hook_refuses(plugin_place: PluginPlace) -> None:
-    plugin_place.mine(
+async def test_a_failing_permission_hook_refuses(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine(
         "bad", "def plugin(input):\n    def ask(input, output): 1 / 0\n    return {'permission.ask': ask}\n"
     )
-    async with plugin_place.open(config=ASKING, approve=lambda request: "once") as ws:
+    async with plugin_folders.open(config=ASKING, approve=lambda request: "once") as ws:
         with pytest.raises(HookRefusedError, match=r"hook permission.ask of the plugin bad: ZeroDivisionError"):
             await ws.call("write", {"filePath": "a.txt", "content": "x"})
-    assert not (plugin_place.project / "a.txt").exists()
+    assert not (plugin_folders.project / "a.txt").exists()
 
 
-async def test_no_plugin_answers_whether_code_is_trusted(plugin_place: PluginPlace) -> None:
-    decider(plugin_place, "yes", "allow")
+async def test_no_plugin_answers_whether_code_is_trusted(plugin_folders: PluginFolders) -> None:
+    decider(plugin_folders, "yes", "allow")
     asked: list[str] = []
 
     def approve(request: Any) -> str:
         asked.append(request.permission)
         return "reject"
 
-    async with plugin_place.open(approve=approve) as ws:
+    async with plugin_folders.open(approve=approve) as ws:
         await ws.registry.prepare()
         call = ws.start("list", {})
         with pytest.raises(PermissionRejectedError):

@@ -70,9 +70,9 @@ def test_a_built_and_installed_package_brings_its_plugin(tmp_path: Path) -> None
     env = {**os.environ, "PYTHONPATH": str(site), "HOME": str(tmp_path / "home")}
     env.pop("XDG_CONFIG_HOME", None)
     command = [sys.executable, "-c", CALLER, str(project), str(tmp_path / "data")]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
         "HI",
         "Refused by the hook tool.execute.before of the plugin house: look with your eyes",
         "house | house-rules 2.5 (installed) | runs | tools shout; hooks tool.execute.before",

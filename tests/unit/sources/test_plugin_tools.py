@@ -9,7 +9,7 @@ import pytest
 
 from opencode_jupyter import PermissionDeniedError, Workspace
 from opencode_jupyter.core.errors import InvalidArgumentsError
-from tests.support.plugin_place import PluginPlace
+from tests.support.plugin_folders import PluginFolders
 
 pytestmark = pytest.mark.anyio
 
@@ -56,9 +56,9 @@ async def asks(args, ctx):
 
 
 @pytest.fixture
-async def tools(plugin_place: PluginPlace) -> Any:
-    plugin_place.mine("kit", TOOLS)
-    async with plugin_place.open(config={"permission": {"own_permission": "deny"}}) as ws:
+async def tools(plugin_folders: PluginFolders) -> Any:
+    plugin_folders.mine("kit", TOOLS)
+    async with plugin_folders.open(config={"permission": {"own_permission": "deny"}}) as ws:
         yield ws
 
 
@@ -80,9 +80,9 @@ async def test_a_tool_in_each_form(tools: Workspace, name: str, arguments: dict[
     result = await tools.call(name, arguments)
     assert result.output == output
     assert result.title == ("T" if name == "rich" else "")
-    found = tools.registry.get(name)
-    assert found is not None
-    assert found.source == "plugin kit"
+    tool = tools.registry.get(name)
+    assert tool is not None
+    assert tool.source == "plugin kit"
 
 
 @pytest.mark.parametrize(
@@ -100,15 +100,15 @@ async def test_a_plugins_tool_may_ask(tools: Workspace) -> None:
 
 
 async def test_a_model_is_offered_plugins_tools_with_their_schema(tools: Workspace) -> None:
-    offered = {one.id: one for one in await tools.registry.tools("p:m", "build")}
+    offered = {tool.id: tool for tool in await tools.registry.tools("p:m", "build")}
     assert offered["raw"].parameters["properties"] == {"n": {"type": "integer"}}
     assert set(offered["typed"].parameters["properties"]) == {"n", "m", "k"}
     assert offered["typed"].parameters["required"] == ["n"]
 
 
-async def test_a_long_output_is_cut_as_any_other(plugin_place: PluginPlace) -> None:
-    plugin_place.mine("long", "def plugin(input): return {'tool': {'long': lambda: 'line\\n' * 5000}}\n")
-    async with plugin_place.open() as ws:
+async def test_a_long_output_is_cut_as_any_other(plugin_folders: PluginFolders) -> None:
+    plugin_folders.mine("long", "def plugin(input): return {'tool': {'long': lambda: 'line\\n' * 5000}}\n")
+    async with plugin_folders.open() as ws:
         result = await ws.call("long", {})
         assert result.truncated
         assert Path(str(result.output_path)).read_text().count("line") == 5000

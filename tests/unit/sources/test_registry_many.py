@@ -25,31 +25,31 @@ async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     async with Workspace(project, data_dir=tmp_path / "data", store=False) as workspace:
-        for one in make_tools():
-            workspace.registry.register(one)
+        for entry in make_tools():
+            workspace.registry.register(entry)
         yield workspace
 
 
 @pytest.mark.anyio
 async def test_schemas_are_made_once_for_hundreds_of_tools(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[type[BaseModel]] = []
+    models: list[type[BaseModel]] = []
     real = schema._make
 
     def make(model: type[BaseModel]) -> dict[str, Any]:
-        made.append(model)
+        models.append(model)
         return real(model)
 
     monkeypatch.setattr(schema, "_make", make)
-    for one in make_tools():  # anew, in the place of those that are there: defining one makes its schema
-        ws.registry.register(one)
-    first = {one.id: one.parameters for one in await ws.registry.tools(MODEL, AGENT)}
-    assert COUNT <= len(made) <= len(first) and len(set(made)) == len(made)
-    before = len(made)
+    for entry in make_tools():  # anew, in the place of those that are there: defining one makes its schema
+        ws.registry.register(entry)
+    first = {entry.id: entry.parameters for entry in await ws.registry.tools(MODEL, AGENT)}
+    assert COUNT <= len(models) <= len(first) and len(set(models)) == len(models)
+    before = len(models)
     first["many_7"]["properties"].clear()  # whoever is given a schema may change it
     for agent in (AGENT, "plan"):
-        again = {one.id: one.parameters for one in await ws.registry.tools(MODEL, agent)}
+        again = {entry.id: entry.parameters for entry in await ws.registry.tools(MODEL, agent)}
         assert list(again["many_7"]["properties"]) == ["path", "count_7", "names"]
-    assert len(made) == before
+    assert len(models) == before
 
 
 @pytest.mark.anyio
@@ -67,7 +67,7 @@ async def test_no_task_is_made_for_a_tool_that_says_the_same_to_everyone(ws: Wor
         offered = await ws.registry.tools(MODEL, AGENT)
     finally:
         loop.set_task_factory(None)
-    dynamic = sum(one.static is None for one in ws.registry.offered(MODEL))
+    dynamic = sum(entry.static is None for entry in ws.registry.offered(MODEL))
     assert len(offered) > COUNT and len(tasks) <= dynamic + 5 < 30
 
 
@@ -81,8 +81,8 @@ async def test_those_that_depend_on_the_agent_are_still_asked_each_time(ws: Work
 
     ws.registry.register(Tool.define("told", describe))
     for agent in ("build", "plan"):
-        found = {one.id: one for one in await ws.registry.tools(MODEL, agent)}
-        assert found["told"].description == f"for {agent}"
+        tools = {entry.id: entry for entry in await ws.registry.tools(MODEL, agent)}
+        assert tools["told"].description == f"for {agent}"
     assert asked == ["build", "plan"]
 
 
@@ -90,14 +90,14 @@ async def test_those_that_depend_on_the_agent_are_still_asked_each_time(ws: Work
 async def test_a_definition_hook_sees_every_tool_and_leaves_the_definitions_alone(ws: Workspace) -> None:
     seen: list[str] = []
 
-    def hook(given: dict[str, Any], output: dict[str, Any]) -> None:
-        seen.append(given["toolID"])
+    def hook(input: dict[str, Any], output: dict[str, Any]) -> None:
+        seen.append(input["toolID"])
         output["description"] += "!"
 
     end = ws.hooks.add("tool.definition", hook)
-    hooked = {one.id: one for one in await ws.registry.tools(MODEL, AGENT)}
+    hooked = {entry.id: entry for entry in await ws.registry.tools(MODEL, AGENT)}
     end()
-    plain = {one.id: one for one in await ws.registry.tools(MODEL, AGENT)}
+    plain = {entry.id: entry for entry in await ws.registry.tools(MODEL, AGENT)}
     assert sorted(seen) == sorted(hooked) and hooked["many_3"].description == plain["many_3"].description + "!"
 
 
@@ -109,8 +109,8 @@ async def test_the_later_of_two_tools_with_one_id_is_offered(ws: Workspace) -> N
         return ""
 
     ws.registry.register(other)
-    found = [one for one in await ws.registry.tools(MODEL, AGENT) if one.id == "many_3"]
-    assert [one.description for one in found] == ["Another."]
+    tools = [entry for entry in await ws.registry.tools(MODEL, AGENT) if entry.id == "many_3"]
+    assert [entry.description for entry in tools] == ["Another."]
 
 
 def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

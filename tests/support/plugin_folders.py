@@ -15,7 +15,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.sources.plugins import PluginTools
 
 
-class PluginPlace:
+class PluginFolders:
     """Where plugins may come from.
 
     Attributes:
@@ -67,17 +67,17 @@ class PluginPlace:
         return Workspace(self.project, data_dir=self.root / "data", **options)
 
 
-def keep(path: Path) -> str:
+def recording_code(path: Path) -> str:
     """Code of a function that adds what it is given to a file, one JSON text a line."""
     return f"""
 import json
-def keep(*given):
+def recording_code(*given):
     with open({str(path)!r}, "a") as f:
         print(json.dumps(given, default=str), file=f)
 """
 
 
-def kept(path: Path) -> list[Any]:
+def recorded(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -96,8 +96,8 @@ def running(ws: Workspace) -> list[str]:
 
 
 @pytest.fixture
-def plugin_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginPlace]:
-    made = PluginPlace(tmp_path.resolve())
+def plugin_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginFolders]:
+    made = PluginFolders(tmp_path.resolve())
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.setenv("OPENCODE_TEST_MANAGED_CONFIG_DIR", str(made.root / "managed"))
     for name in ("OPENCODE_TEST_HOME", "XDG_CONFIG_HOME", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"):
