@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
+from ..core.threads import LoopThread
 from ..core.tool import Definition, Tool, checked_elsewhere
 from ..core.tool_source import ToolFileError
 from ..runtime.sandbox.service import Sandbox
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ..core.context import ToolContext
     from ..core.host import ToolHost
     from ..core.result import ToolResult
-    from ..core.threads import LoopThread
     from ..runtime.sandbox.startup_files import StartupFiles
 
 log = logging.getLogger(__name__)
@@ -61,12 +61,11 @@ class JavaScriptTools:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._home: LoopThread | None = None
+        self._thread = LoopThread("opencode-javascript")
         self._workers: dict[RuntimeKind, Worker] = {}
         self._files: dict[Path, _LoadedFile] = {}
-        self._lock: asyncio.Lock | None = None
+        self._loading = asyncio.Lock()
         self._watching: set[asyncio.Task[None]] = set()
-        self._closing = False
 
     # ------------------------------------------------------------------ from any loop
 
@@ -83,41 +82,30 @@ class JavaScriptTools:
         Raises:
             ToolFileError: it can't be loaded; the message says why in one line.
         """
-        listed = await self._background.run(self._load(path, namespace))
+        listed = await self._thread.run(self._load(path, namespace))
         return [self._tool(path, listed) for listed in listed]
 
     async def forget(self, path: Path) -> None:
         """The file is gone or was changed: nothing of it is kept."""
         self._files.pop(path, None)
-        if self._home is not None and self._home.is_alive:
-            await self._home.run(self._forget(path))
+        if self._thread.is_alive:
+            await self._thread.run(self._forget(path))
 
     async def close(self) -> None:
         """End the workers; bounded."""
-        self._closing = True
-        if self._home is not None and self._home.is_alive:
+        if self._thread.is_alive:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._home.run(self._end()), END)
-            await asyncio.to_thread(self._home.close)
+                await asyncio.wait_for(self._thread.run(self._end()), END)
+        await asyncio.to_thread(self._thread.close)
 
     @property
     def pids(self) -> list[int]:
         """The processes that run now."""
         return [worker.pid for worker in self._workers.values() if worker.alive]
 
-    @property
-    def _background(self) -> LoopThread:
-        if self._closing:
-            raise ToolError("this Workspace is closed; make a new one")
-        if self._home is None:
-            from ..core.threads import LoopThread
-
-            self._home = LoopThread("opencode-javascript")
-        return self._home
-
     def _tool(self, path: Path, listed: dict[str, Any]) -> Tool:
         async def execute(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
-            return await self._background.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
+            return await self._thread.run(self._call(path, listed["id"], listed["export"], arguments, ctx))
 
         definition = Definition(
             listed["description"], listed["schema"], execute, check=checked_elsewhere, asks=listed["asks"]
@@ -223,12 +211,6 @@ class JavaScriptTools:
     def _startup_files_kept(self, name: str = "") -> contextlib.AbstractContextManager[StartupFiles]:
         sandbox = self._workspace.service(Sandbox)
         return sandbox.startup_files_kept(sandbox.program("tools"), name)
-
-    @property
-    def _loading(self) -> asyncio.Lock:
-        if self._lock is None:
-            self._lock = asyncio.Lock()
-        return self._lock
 
     async def _worker(self, program: Runtime) -> Worker:
         """The running worker of a runtime. Call it with the lock held."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import copy
 import inspect
 import logging
@@ -12,6 +11,7 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import DEFINITION, Hook
@@ -19,6 +19,7 @@ from ..core.threads import call_soon
 from .plugin_exports import PluginExports
 from .plugin_input import PluginError, describe_error
 from .plugin_specs import PluginSpec
+from .python_modules import start_thread
 
 if TYPE_CHECKING:
     from ..core.config import Config
@@ -32,29 +33,12 @@ MAX_PENDING = 10_000
 
 
 async def run_in_daemon_thread(fn: Callable[..., Any], *args: Any) -> Any:
-    """Call `fn` on a thread of its own, so that one that never returns blocks neither the loop nor the process's end.
+    """Call `fn` on a thread of its own.
 
     Raises:
         PluginError: it tried to end the process. Its other exceptions pass through.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def deliver(value: Any, error: BaseException | None) -> None:
-        if not future.done():
-            future.set_result((value, error))
-
-    def run() -> None:
-        value, error = None, None
-        try:
-            value = context.run(fn, *args)
-        except BaseException as raised:
-            error = raised
-        call_soon(loop, deliver, value, error)
-
-    threading.Thread(target=run, name="opencode-plugin", daemon=True).start()
-    value, error = await future
+    value, error = await start_thread(partial(fn, *args), "opencode-plugin")[1]
     if isinstance(error, (SystemExit, KeyboardInterrupt, StopIteration)):
         raise _harmless(error) from error
     if error is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import contextvars
 import ctypes
 import importlib
 import importlib.machinery
@@ -166,8 +167,35 @@ def drop_module(module: str) -> None:
         sys.modules.pop(name, None)
 
 
-async def run_limited(work: Callable[[], T], files: Sequence[Path]) -> tuple[T | None, BaseException | None]:
-    """Run `work` on a daemon thread, for `TIME_LIMIT` seconds; returns its value and its exception.
+Outcome = tuple[T | None, BaseException | None]
+"""A value, and an exception; one of them is None."""
+
+
+def start_thread(work: Callable[[], T], name: str) -> tuple[threading.Thread, asyncio.Future[Outcome[T]]]:
+    """Call `work` on a daemon thread, so that code that never returns blocks neither the loop nor the process's end.
+
+    Returns:
+        The thread, and a future of the running loop.
+    """
+    future: concurrent.futures.Future[Outcome[T]] = concurrent.futures.Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = context.run(work)
+        except BaseException as raised:
+            error = raised
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits any more
+            future.set_result((value, error))
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    return thread, asyncio.wrap_future(future)
+
+
+async def run_limited(work: Callable[[], T], files: Sequence[Path]) -> Outcome[T]:
+    """Run `work` on a daemon thread, for `TIME_LIMIT` seconds.
 
     A thread that takes longer gets an exception raised in it, unless it is importing a library: one whose import was
     broken off could not be imported again in this process.
@@ -179,23 +207,11 @@ async def run_limited(work: Callable[[], T], files: Sequence[Path]) -> tuple[T |
     Raises:
         LoadingTimeoutError: it took too long.
     """
-    future: concurrent.futures.Future[tuple[T | None, BaseException | None]] = concurrent.futures.Future()
-
-    def run() -> None:
-        value, error = None, None
-        try:
-            value = work()
-        except BaseException as raised:
-            error = raised
-        with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits any more
-            future.set_result((value, error))
-
-    thread = threading.Thread(target=run, name="opencode-tool-file", daemon=True)
-    thread.start()
+    thread, future = start_thread(work, "opencode-tool-file")
     names = frozenset(map(str, files))
     try:
         async with asyncio.timeout(TIME_LIMIT):
-            value, error = await asyncio.wrap_future(future)
+            return await future
     except (TimeoutError, asyncio.CancelledError) as stopped:
         line, importing = _position(thread, names)
         if not importing:
@@ -203,7 +219,6 @@ async def run_limited(work: Callable[[], T], files: Sequence[Path]) -> tuple[T |
         if isinstance(stopped, TimeoutError):
             raise LoadingTimeoutError(line, importing) from None
         raise
-    return value, error
 
 
 def _position(thread: threading.Thread, names: frozenset[str]) -> tuple[int | None, bool]:
