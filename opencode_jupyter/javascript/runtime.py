@@ -8,17 +8,18 @@ import re
 import shutil
 import subprocess
 import sysconfig
-import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from ..core.fingerprint import Stamp, stamp
+
 RuntimeKind = Literal["node", "bun"]
 
-NODE_NEEDED = (22, 18)
-"""The first Node.js with ``module.registerHooks`` in a release of long support that reads TypeScript by itself."""
-BUN_NEEDED = (1, 2)
+NEEDED: dict[RuntimeKind, tuple[int, int]] = {"node": (22, 18), "bun": (1, 2)}
+"""The first releases that can: of Node.js, with ``module.registerHooks`` and long support, that reads TypeScript."""
 CHOICE = "OPENCODE_JUPYTER_JAVASCRIPT"
 """Environment variable: ``node``, ``bun``, or the path of either, to use that one and no other."""
 INSTALL = 'pip install "opencode-jupyter[javascript]" (or install Node.js 22.18 or later)'
@@ -37,6 +38,11 @@ class Runtime:
     """Its absolute path."""
     version: tuple[int, ...]
 
+    @property
+    def is_suitable(self) -> bool:
+        """True if the release is new enough."""
+        return self.version >= NEEDED[self.kind]
+
     def command(self, script: Path) -> list[str]:
         """What runs a script."""
         if self.kind == "bun":
@@ -51,13 +57,11 @@ def find(environment: dict[str, str] | None = None) -> tuple[Runtime | None, str
     if not LIBRARIES.is_file():
         return None, f"this checkout has no {LIBRARIES.name}: build it with pip install -e ."
     unsuitable: list[str] = []
-    for kind, program in _candidates(choice, env.get("PATH", "")):
-        version = _version(program, _stamp(program))
-        needed = NODE_NEEDED if kind == "node" else BUN_NEEDED
-        if version >= needed:
-            return Runtime(kind, program, version), ""
-        shown = ".".join(map(str, version)) if version else "of an unknown version"
-        unsuitable.append(f"{program} is {shown}, {'.'.join(map(str, needed))} is needed")
+    for runtime in _candidates(choice, env.get("PATH", "")):
+        if runtime.is_suitable:
+            return runtime, ""
+        version = ".".join(map(str, runtime.version)) or "of an unknown version"
+        unsuitable.append(f"{runtime.program} is {version}, {'.'.join(map(str, NEEDED[runtime.kind]))} is needed")
     if choice and not unsuitable:
         return None, f"{CHOICE}={choice} names no program that is there; unset it, or: {INSTALL}"
     why = "; ".join(unsuitable) or "there is no Node.js"
@@ -69,28 +73,28 @@ def find_bun(environment: dict[str, str] | None = None) -> Runtime | None:
     env = dict(os.environ) if environment is None else environment
     if env.get(CHOICE, "").strip() not in ("", "bun"):
         return None
-    for _, program in _candidates("bun", env.get("PATH", "")):
-        version = _version(program, _stamp(program))
-        if version >= BUN_NEEDED:
-            return Runtime("bun", program, version)
-    return None
+    return next((runtime for runtime in _candidates("bun", env.get("PATH", "")) if runtime.is_suitable), None)
 
 
-def _candidates(choice: str, path: str) -> list[tuple[RuntimeKind, str]]:
+def _candidates(choice: str, path: str) -> Iterator[Runtime]:
+    """The programs that there are, in the order of preference."""
     kinds: tuple[RuntimeKind, ...] = ("node", "bun")
     if choice and choice not in kinds:
         program = shutil.which(os.path.expanduser(choice), path=path)
-        kind: RuntimeKind = "bun" if Path(choice).name.startswith("bun") else "node"
-        return [(kind, program)] if program else []
-    candidates: list[tuple[RuntimeKind, str]] = []
+        if program:
+            yield _runtime("bun" if Path(choice).name.startswith("bun") else "node", program)
+        return
     for kind in kinds:
         if choice in ("", kind):
             on_path, wheel = shutil.which(kind, path=path), _wheel(kind)
             if on_path and wheel and Path(on_path).parent == Path(sysconfig.get_path("scripts")):
                 on_path = None  # a Python script that starts the wheel's own
-            programs = [on_path, wheel]
-            candidates += [(kind, program) for program in programs if program]
-    return candidates
+            for program in filter(None, (on_path, wheel)):
+                yield _runtime(kind, program)
+
+
+def _runtime(kind: RuntimeKind, program: str) -> Runtime:
+    return Runtime(kind, program, _version(program, stamp(program)))
 
 
 def _wheel(kind: RuntimeKind) -> str | None:
@@ -106,25 +110,11 @@ def _wheel(kind: RuntimeKind) -> str | None:
     return str(program) if program.is_file() else None
 
 
-def _stamp(program: str | None) -> int:
-    try:
-        return os.stat(program or "").st_mtime_ns
-    except OSError:
-        return 0
-
-
-_version_lock = threading.Lock()
-
-
-def _version(program: str, stamp: int) -> tuple[int, ...]:
-    with _version_lock:
-        return _read_version(program, stamp)
-
-
 @lru_cache(maxsize=16)
-def _read_version(program: str, stamp: int) -> tuple[int, ...]:
+def _version(program: str, state: Stamp | None) -> tuple[int, ...]:
+    """A program's version; empty if it does not print one."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [program, "--version"],
             capture_output=True,
             text=True,
@@ -134,5 +124,5 @@ def _read_version(program: str, stamp: int) -> tuple[int, ...]:
         )
     except (OSError, subprocess.SubprocessError):
         return ()
-    match = re.search(r"v?(\d+)\.(\d+)\.(\d+)", done.stdout)
+    match = re.search(r"v?(\d+)\.(\d+)\.(\d+)", result.stdout)
     return tuple(map(int, match.groups())) if match else ()
