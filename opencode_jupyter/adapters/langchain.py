@@ -105,7 +105,7 @@ def _result(outcome: Any) -> ToolResult:
         )
     if not isinstance(outcome, ToolMessage):  # a graph's Command, say
         return ToolResult(output=text_of(outcome), metadata={"returned": type(outcome).__name__})
-    texts, attachments = _content(outcome.content)
+    texts, attachments = _content(outcome)
     output = "\n\n".join(texts)
     if outcome.status == "error":
         raise ToolError(output or "the tool failed without a message")
@@ -126,43 +126,26 @@ def _rows_in(output: str) -> list[dict[str, Any]] | None:
         return None
 
 
-def _content(content: Any) -> tuple[list[str], list[Attachment]]:
-    """Texts and files of a message's content, in the several forms that blocks have had."""
-    if isinstance(content, str):
-        return [content], []
+def _content(message: ToolMessage) -> tuple[list[str], list[Attachment]]:
+    """Texts and files of a message's content."""
     texts: list[str] = []
     attachments: list[Attachment] = []
-    for block in content:
-        if isinstance(block, str):
-            texts.append(block)
-        elif block.get("type") == "text":
-            texts.append(str(block.get("text", "")))
-        elif (url := _url_of(block)) is not None:
-            mime = url[5:].partition(";")[0] if url.startswith("data:") else _mime_of(block)
-            attachments.append(Attachment(mime, url, block.get("filename")))
+    for block in message.content_blocks:
+        fields: dict[str, Any] = dict(block)
+        url, data = fields.get("url"), fields.get("base64")
+        if fields["type"] == "text":
+            texts.append(str(fields["text"]))
+        elif url or data:
+            mime = str(fields.get("mime_type") or _MIMES.get(fields["type"], "application/octet-stream"))
+            filename = fields.get("filename") or (fields.get("extras") or {}).get("filename")
+            attachments.append(Attachment(mime, url or f"data:{mime};base64,{data}", filename))
         else:
-            texts.append(text_of(block))
+            texts.append(text_of(fields.get("value", fields)))
     return texts, attachments
 
 
-def _mime_of(block: dict[str, Any]) -> str:
-    kinds = {"image": "image/*", "image_url": "image/*", "audio": "audio/*", "video": "video/*"}
-    mime = block.get("mime_type") or block.get("media_type")
-    return str(mime or kinds.get(str(block.get("type")), "application/octet-stream"))
-
-
-def _url_of(block: dict[str, Any]) -> str | None:
-    """Where a block's file is, a ``data:`` URL if the block carries it; None if it has none."""
-    inner = block.get("image_url") or block.get("source")
-    if isinstance(inner, str):
-        return inner
-    if isinstance(inner, dict):
-        block = inner
-    data = block.get("base64") or block.get("data")
-    if isinstance(data, str):
-        return f"data:{_mime_of(block)};base64,{data}"
-    url = block.get("url")
-    return url if isinstance(url, str) else None
+_MIMES = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
+"""Of files that name none."""
 
 
 # ---------------------------------------------------------------------- our tools as LangChain's
