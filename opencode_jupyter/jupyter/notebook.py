@@ -84,7 +84,7 @@ class Notebook:
         self.panel = Panel(self, self.link.publish)
         self.agent = AgentState()
         self.agent_session: Session | None = None
-        prompt = PromptChannel(self.kernel, self.workspace, lambda ask: self.cards.can_prompt(ask.card))
+        prompt = PromptChannel(self.kernel, self.workspace, lambda entry: self.cards.can_prompt(entry.card))
         policy = PolicyChannel(self.workspace, lambda: policy_from(os.environ, settings.on_ask))
         self.broker = Broker(
             self.workspace,

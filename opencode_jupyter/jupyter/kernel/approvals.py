@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.call_state import CallOutcome
@@ -32,6 +33,8 @@ HELLO_WAIT_SILENT = 0.3
 PANEL_WAIT = 15.0
 """Seconds after which a page with our extension, which lists the approval in its panel, must request it again to count
 as open. A slow page draws the card later, and an input box opened by then keeps JupyterLab from running other cells."""
+ENDS = ("permission.replied", "question.replied", "question.rejected")
+"""Events of requests that are no longer pending."""
 RECOUNT = 0.05
 """Seconds within which requests that come and go are counted together on the other cards ("2 of 3 waiting")."""
 
@@ -41,10 +44,10 @@ class ReplyChannel(Protocol):
 
     name: str
 
-    def open(self, ask: CardRequest) -> bool:
+    def open(self, entry: CardRequest) -> bool:
         """Offer the request on this channel; False if it is closed, so that the next one is tried."""
 
-    def close(self, ask: CardRequest) -> None:
+    def close(self, entry: CardRequest) -> None:
         """The request is decided."""
 
 
@@ -77,7 +80,7 @@ class Broker:
         attended: whether a person may be present, for a card's call; False sends its requests to the fallbacks at once.
         wait: seconds in which a card must report that it is shown.
         add_card: makes a card for a call that requests approval and has none (code of a cell started it by itself).
-        nudge: has open pages query again what waits for approval.
+        notify_pages: has open pages query again what waits for approval.
     """
 
     def __init__(
@@ -87,26 +90,25 @@ class Broker:
         attended: Callable[[LiveDisplay], bool],
         wait: Callable[[], float] = lambda: HELLO_WAIT,
         add_card: Callable[[Call], LiveDisplay] | None = None,
-        nudge: Callable[[], None] = lambda: None,
+        notify_pages: Callable[[], None] = lambda: None,
     ) -> None:
         self._wait = wait
-        self._nudge = nudge
+        self._notify_pages = notify_pages
         self._add_card = add_card
         self._recount = False
         self._workspace = workspace
         self._fallbacks = fallbacks
         self._attended = attended
         self._cards: dict[str, LiveDisplay] = {}
-        self._asks: dict[str, CardRequest] = {}
+        self._entries: dict[str, CardRequest] = {}
         self.has_page = False
         self.last_hello: float | None = None
         self.silent_cards = 0
+        handlers = (self._add, ("permission.asked", "question.asked")), (self._remove, ENDS)
         self._unsubscribe = [
-            workspace.bus.subscribe("permission.asked", self._asked),
-            workspace.bus.subscribe("permission.replied", self._ended),
-            workspace.bus.subscribe("question.asked", self._asked),
-            workspace.bus.subscribe("question.replied", self._ended),
-            workspace.bus.subscribe("question.rejected", self._ended),
+            workspace.bus.subscribe(event, partial(self._on_engine, handler))
+            for handler, events in handlers
+            for event in events
         ]
 
     def attach(self, card: LiveDisplay) -> None:
@@ -132,13 +134,11 @@ class Broker:
     def pending(self) -> list[CardRequest]:
         """The pending requests: those of the oldest call first, in the order of their cards in the notebook."""
         calls = self._workspace.calls
-        parts = {ask.id: call.part.id for ask in self._asks.values() if (call := calls.get(ask.call_id)) is not None}
-        return sorted(self._asks.values(), key=lambda ask: parts.get(ask.id, ""))
+        entries = self._entries.values()
+        parts = {entry.id: call.part.id for entry in entries if (call := calls.get(entry.call_id)) is not None}
+        return sorted(entries, key=lambda entry: parts.get(entry.id, ""))
 
     # ------------------------------------------------------------------ the workspace's events, on the engine's thread
-
-    def _asked(self, event: dict[str, Any]) -> None:
-        self._on_engine(self._add, event)
 
     def _add(self, event: dict[str, Any]) -> None:
         wire = event["properties"]
@@ -148,18 +148,18 @@ class Broker:
         request = next((r for r in asker.pending() if r.id == wire["id"]), None)
         if card is None or request is None:
             return  # answered already, or by nobody's call
-        ask = CardRequest(request, card, call_id, digest_of(request), asyncio.get_running_loop())
-        self._asks[ask.id] = ask
+        entry = CardRequest(request, card, call_id, digest_of(request), asyncio.get_running_loop())
+        self._entries[entry.id] = entry
         self._store_waiting(call_id)
         if not card.can_live or not self._attended(card):
-            self._fall_back(ask)
+            self._fall_back(entry)
             return
         self._show(card)
         self._update_counts_soon()
         seconds = self._wait()
         if self.silent_cards and not self.has_page:
             seconds = min(seconds, HELLO_WAIT_SILENT)
-        ask.loop.call_later(seconds, self._unseen, ask)
+        entry.loop.call_later(seconds, self._unseen, entry)
 
     def _store_waiting(self, call_id: str) -> None:
         """Note in the history that a call has done nothing yet, in case the kernel ends before it is approved."""
@@ -199,53 +199,50 @@ class Broker:
             call = call.parent
         return self._add_card(call)
 
-    def _ended(self, event: dict[str, Any]) -> None:
-        self._on_engine(self._remove, event)
-
     def _remove(self, event: dict[str, Any]) -> None:
-        ask = self._asks.pop(event["properties"]["requestID"], None)
-        if ask is None:
+        entry = self._entries.pop(event["properties"]["requestID"], None)
+        if entry is None:
             return
-        if ask.channel is not None:
-            ask.channel.close(ask)
-        self._show(ask.card)
+        if entry.channel is not None:
+            entry.channel.close(entry)
+        self._show(entry.card)
         self._update_counts_soon()
 
     def _update_counts_soon(self) -> None:
         """Have every card show which of how many its request is, in a moment: many may come or go at once."""
-        if not self._recount and len({ask.card for ask in self._asks.values()}) > 0:
+        if not self._recount and len({entry.card for entry in self._entries.values()}) > 0:
             self._recount = True
             asyncio.get_running_loop().call_later(RECOUNT, self._update_counts)
 
     def _update_counts(self) -> None:
         self._recount = False
-        for card in {ask.card for ask in self._asks.values()}:
+        for card in {entry.card for entry in self._entries.values()}:
             self._show(card)
 
     def _show(self, card: LiveDisplay) -> None:
         waiting = self.pending()
         views: dict[str, list[RequestView]] = {}
-        for number, ask in enumerate(waiting, 1):
-            if ask.card is card:
-                view = RequestView(ask.request, ask.digest, (number, len(waiting)))
-                views.setdefault(ask.call_id, []).append(view)
+        for number, entry in enumerate(waiting, 1):
+            if entry.card is card:
+                view = RequestView(entry.request, entry.digest, (number, len(waiting)))
+                views.setdefault(entry.call_id, []).append(view)
         card.set_requests(views)
 
-    def _unseen(self, ask: CardRequest) -> None:
-        if ask.id not in self._asks or ask.card.hello_after is not None:
+    def _unseen(self, entry: CardRequest) -> None:
+        if entry.id not in self._entries or entry.card.hello_after is not None:
             return
-        if ask.is_in_panel:  # and is queried again, as long as such a page is open
-            ask.is_in_panel = False
-            self._nudge()
-            ask.loop.call_later(PANEL_WAIT, self._unseen, ask)
+        if entry.is_in_panel:  # and is queried again, as long as such a page is open
+            entry.is_in_panel = False
+            self._notify_pages()
+            entry.loop.call_later(PANEL_WAIT, self._unseen, entry)
             return
         self.silent_cards += 1
-        self._fall_back(ask)
+        self._fall_back(entry)
 
-    def _fall_back(self, ask: CardRequest) -> None:
+    def _fall_back(self, entry: CardRequest) -> None:
         for channel in self._fallbacks:
-            if channel.open(ask):
-                ask.channel = channel
+            if channel.open(entry):
+                entry.channel = channel
                 return
 
     # ------------------------------------------------------------------ replies, on any thread
@@ -255,8 +252,8 @@ class Broker:
         card = next((c for c in list(self._cards.values()) if c.comm_id and c.comm_id == comm_id), None)
         if card is None:
             # An answer can come while the card's widget is still being made, before its comm is known here.
-            ask = self._asks.get(str(data.get("id", "")))
-            card = ask.card if ask is not None else self.card_of(str(data.get("callID", "")))
+            entry = self._entries.get(str(data.get("id", "")))
+            card = entry.card if entry is not None else self.card_of(str(data.get("callID", "")))
         if card is None:
             return
         kind = data.get("kind")
@@ -273,40 +270,40 @@ class Broker:
             self._on_reply(card, data, route)
 
     def _on_reply(self, card: LiveDisplay, data: dict[str, Any], route: str) -> None:
-        asks = [ask for ask in list(self._asks.values()) if ask.card is card]
-        ask_id = data.get("id")
-        ask = next((a for a in asks if a.id == ask_id), None) if ask_id else (asks[0] if asks else None)
-        if ask is None:
+        request_id = data.get("id")
+        entries = [entry for entry in list(self._entries.values()) if entry.card is card]
+        entry = next((entry for entry in entries if not request_id or entry.id == request_id), None)
+        if entry is None:
             return  # decided already; the card shows by whom
         digest = data.get("digest")
-        if digest and digest != ask.digest:
+        if digest and digest != entry.digest:
             return  # the person saw something else than what is pending
         by = "control" if route == "control" else "card"
-        if not isinstance(ask.request, PermissionRequest):
-            self._on_answer(ask, data, by)
+        if not isinstance(entry.request, PermissionRequest):
+            self._on_answer(entry, data, by)
         elif data["kind"] == "reply":
-            self._on_permission(ask, data, by)
+            self._on_permission(entry, data, by)
 
-    def _on_permission(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
+    def _on_permission(self, entry: CardRequest, data: dict[str, Any], by: str) -> None:
         if data.get("reply") == "always" and data.get("scope") == "project":
-            call_soon(ask.loop, self._always_in_project, ask, data, by)
+            call_soon(entry.loop, self._always_in_project, entry, data, by)
             return
-        self._resolve_message(ask, data, by)
+        self._resolve_message(entry, data, by)
 
-    def _on_answer(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
+    def _on_answer(self, entry: CardRequest, data: dict[str, Any], by: str) -> None:
         if data["kind"] == "dismiss":
-            self._workspace.questions.reject(ask.id, by=by)
+            self._workspace.questions.reject(entry.id, by=by)
         elif data["kind"] == "answer":
             try:
-                self._workspace.questions.reply(ask.id, data.get("answers"), by=by)
+                self._workspace.questions.reply(entry.id, data.get("answers"), by=by)
             except ValueError:
                 log.debug("an unusable answer from a card: %r", data)
 
-    def _resolve_message(self, ask: CardRequest, data: dict[str, Any], by: str) -> bool:
+    def _resolve_message(self, entry: CardRequest, data: dict[str, Any], by: str) -> bool:
         patterns = data.get("patterns")
         try:
             return self._workspace.permissions.reply(
-                ask.id,
+                entry.id,
                 data.get("reply"),  # type: ignore[arg-type]  # checked there
                 data.get("message") or None,
                 patterns=patterns if isinstance(patterns, list) else None,
@@ -316,13 +313,13 @@ class Broker:
             log.debug("an unusable reply from a card: %r", data)
             return False
 
-    def _always_in_project(self, ask: CardRequest, data: dict[str, Any], by: str) -> None:
+    def _always_in_project(self, entry: CardRequest, data: dict[str, Any], by: str) -> None:
         """Answer "always" for the session and write it to the project's configuration. On the engine's thread.
 
         Only a reply that counted is saved. The call goes on when this returns, so its card shows the outcome.
         """
-        request, chosen = ask.request, data.get("patterns")
-        if not isinstance(request, PermissionRequest) or not self._resolve_message(ask, data, by):
+        request, chosen = entry.request, data.get("patterns")
+        if not isinstance(request, PermissionRequest) or not self._resolve_message(entry, data, by):
             return
         allowed = chosen if isinstance(chosen, list) else request.always
         try:
@@ -334,6 +331,6 @@ class Broker:
             log.exception("a rule could not be saved")
             note = f"not saved for this project: {error}"
         for decision in reversed(self._workspace.permissions.history):
-            if decision.request_id == ask.id:
+            if decision.request_id == entry.id:
                 decision.note = note
                 break

@@ -83,79 +83,79 @@ class PromptChannel:
         self._active: tuple[CardRequest, ipykernel_compat.StdinPrompt] | None = None
         self._dialogs: dict[str, PermissionDialog | QuestionDialog] = {}
 
-    def open(self, ask: CardRequest) -> bool:
+    def open(self, entry: CardRequest) -> bool:
         """Put the request into the queue, if a cell waits and its front end takes input."""
-        if ask.card.waiter is None or not self._can_prompt(ask):
+        if entry.card.waiter is None or not self._can_prompt(entry):
             return False
-        self._queue.append(ask)
+        self._queue.append(entry)
         return True
 
-    def close(self, ask: CardRequest) -> None:
+    def close(self, entry: CardRequest) -> None:
         """Forget the request. Its box stays on the page until it is answered.
 
         That answer is dropped too if another box was opened meanwhile (where the front end says which box was answered,
         as JupyterLab does).
         """
         with contextlib.suppress(ValueError):
-            self._queue.remove(ask)
-        self._dialogs.pop(ask.id, None)
+            self._queue.remove(entry)
+        self._dialogs.pop(entry.id, None)
 
     def beat(self, waiter: Waiter | None) -> None:
         """Look for an answer, or put the next request. Called on the waiting thread."""
         if self._active is not None:
-            ask, prompt = self._active
-            if ask not in self._queue:
+            entry, prompt = self._active
+            if entry not in self._queue:
                 self._active = None
                 return
             answer = prompt.poll()
             if answer is not None:
                 self._active = None
-                self._take(ask, answer)
+                self._take(entry, answer)
             return
         if not self._queue:
             return
-        ask = self._queue[0]
+        entry = self._queue[0]
         if self._kernel is not None:
-            self._active = (ask, ipykernel_compat.StdinPrompt(self._kernel, self._dialog(ask).text()))
-        elif waiter is not None and ask.card.waiter is waiter:
-            ask.card.before_prompt()
+            self._active = (entry, ipykernel_compat.StdinPrompt(self._kernel, self._dialog(entry).text()))
+        elif waiter is not None and entry.card.waiter is waiter:
+            entry.card.before_prompt()
             waiter.serve_all()  # what was printed so far comes before the request
             try:
                 with interrupts_released():
-                    answer = input(self._dialog(ask).text())
+                    answer = input(self._dialog(entry).text())
             except EOFError:
                 answer = END_OF_INPUT
             except KeyboardInterrupt:
-                if isinstance(ask.request, PermissionRequest):
+                if isinstance(entry.request, PermissionRequest):
                     raise  # ends the call; a question is only dismissed
                 answer = END_OF_INPUT
-            self._take(ask, answer)
+            self._take(entry, answer)
 
-    def _dialog(self, ask: CardRequest) -> PermissionDialog | QuestionDialog:
-        if ask.id not in self._dialogs:
-            if isinstance(ask.request, PermissionRequest):
-                self._dialogs[ask.id] = PermissionDialog(ask.request)
+    def _dialog(self, entry: CardRequest) -> PermissionDialog | QuestionDialog:
+        if entry.id not in self._dialogs:
+            if isinstance(entry.request, PermissionRequest):
+                self._dialogs[entry.id] = PermissionDialog(entry.request)
             else:
                 from .question_prompt import QuestionDialog  # here: few calls ask questions at a prompt
 
-                self._dialogs[ask.id] = QuestionDialog(ask.request)
-        return self._dialogs[ask.id]
+                self._dialogs[entry.id] = QuestionDialog(entry.request)
+        return self._dialogs[entry.id]
 
-    def _take(self, ask: CardRequest, answer: str) -> None:
-        dialog = self._dialogs.get(ask.id)
+    def _take(self, entry: CardRequest, answer: str) -> None:
+        dialog = self._dialogs.get(entry.id)
         if isinstance(dialog, PermissionDialog):
             reply = dialog.take("n" if answer == END_OF_INPUT else answer)
             if reply is not None:
-                self.close(ask)  # now: the engine reports the end later, and this thread would show it again
-                self._workspace.permissions.reply(ask.id, *reply, by="prompt")
+                self.close(entry)  # now: the engine reports the end later, and this thread would show it again
+                self._workspace.permissions.reply(entry.id, *reply, by="prompt")
         elif dialog is not None:  # else answered elsewhere meanwhile
             outcome = dialog.take("" if answer == END_OF_INPUT else answer)
             if outcome in ("dismissed", "done"):
-                self.close(ask)
+                self.close(entry)
             if outcome == "dismissed":
-                self._workspace.questions.reject(ask.id, by="prompt")
+                self._workspace.questions.reject(entry.id, by="prompt")
             elif outcome == "done":
-                self._workspace.questions.reply(ask.id, dialog.answers, by="prompt")
+                self._workspace.questions.reply(entry.id, dialog.answers, by="prompt")
 
 
 class PolicyChannel:
@@ -167,18 +167,18 @@ class PolicyChannel:
         self._workspace = workspace
         self._policy = policy
 
-    def open(self, ask: CardRequest) -> bool:
+    def open(self, entry: CardRequest) -> bool:
         """Decide at once."""
-        request = ask.request
+        request = entry.request
         if not isinstance(request, PermissionRequest):
             error = QuestionRejectedError(unattended_question(request))
-            return self._workspace.questions.reject(ask.id, by="policy", error=error)
+            return self._workspace.questions.reject(entry.id, by="policy", error=error)
         if self._policy() == "allow":
-            return self._workspace.permissions.reply(ask.id, "once", by="policy")
+            return self._workspace.permissions.reply(entry.id, "once", by="policy")
         denial = PermissionRejectedError(unattended_denial(request))
-        return self._workspace.permissions.reply(ask.id, "reject", by="policy", error=denial)
+        return self._workspace.permissions.reply(entry.id, "reject", by="policy", error=denial)
 
-    def close(self, ask: CardRequest) -> None:
+    def close(self, entry: CardRequest) -> None:
         """Nothing to close."""
 
 

@@ -26,19 +26,20 @@ def pending(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 def _pending(panel: Panel) -> dict[str, Any]:
     waiting = panel.notebook.broker.pending()
-    for ask in waiting:
-        ask.is_in_panel = True
-    return {"asks": [_request_json(panel, ask, (number, len(waiting))) for number, ask in enumerate(waiting, 1)]}
+    for entry in waiting:
+        entry.is_in_panel = True
+    return {"asks": [_request_json(panel, entry, (number, len(waiting))) for number, entry in enumerate(waiting, 1)]}
 
 
-def _request_json(panel: Panel, ask: CardRequest, position: tuple[int, int]) -> dict[str, Any]:
+def _request_json(panel: Panel, entry: CardRequest, position: tuple[int, int]) -> dict[str, Any]:
     workspace = panel.notebook.workspace
-    call = workspace.calls.get(ask.call_id)
-    view = RequestView(ask.request, ask.digest, position)
-    shown: dict[str, Any] = {"id": ask.id, "callID": ask.call_id, "commID": ask.card.comm_id, "key": ask.card.key}
+    call = workspace.calls.get(entry.call_id)
+    view = RequestView(entry.request, entry.digest, position)
+    card = entry.card
+    shown: dict[str, Any] = {"id": entry.id, "callID": entry.call_id, "commID": card.comm_id, "key": card.key}
     if call is not None:
         shown["card"] = card_part(call.part, Extras(request=view, base=workspace.directory), live=True)
-        shown["agent"] = getattr(ask.request, "agent", "")
+        shown["agent"] = getattr(entry.request, "agent", "")
     return shown
 
 
@@ -61,12 +62,12 @@ def revise(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-async def _revise(panel: Panel, ask_id: str, digest: Any, arguments: dict[str, Any]) -> bool:
-    ask = next((ask for ask in panel.notebook.broker.pending() if ask.id == ask_id), None)
-    call = panel.notebook.workspace.calls.get(ask.call_id) if ask is not None else None
-    if ask is None or call is None or digest != ask.digest:
+async def _revise(panel: Panel, request_id: str, digest: Any, arguments: dict[str, Any]) -> bool:
+    entry = next((entry for entry in panel.notebook.broker.pending() if entry.id == request_id), None)
+    call = panel.notebook.workspace.calls.get(entry.call_id) if entry is not None else None
+    if entry is None or call is None or digest != entry.digest:
         return False
-    return await call.revise(ask_id, arguments, by="control")
+    return await call.revise(request_id, arguments, by="control")
 
 
 HANDLERS = {"asks": pending, "stop": stop, "revise": revise}

@@ -51,10 +51,10 @@ async def _calls(panel: Panel, since: int) -> dict[str, Any]:
 def _waiting(panel: Panel) -> dict[str, list[tuple[int, None]]]:
     """Present waits for a person, by the ids of the calls' parts: each a start without an end."""
     waits: dict[str, list[tuple[int, None]]] = {}
-    for ask in panel.notebook.broker.pending():
-        call = panel.notebook.workspace.calls.get(ask.call_id)
+    for entry in panel.notebook.broker.pending():
+        call = panel.notebook.workspace.calls.get(entry.call_id)
         if call is not None:
-            waits.setdefault(call.part.id, []).append((ask.request.asked, None))
+            waits.setdefault(call.part.id, []).append((entry.request.asked, None))
     return waits
 
 
