@@ -18,7 +18,7 @@ from .tools import builtin_tools
 
 if TYPE_CHECKING:
     from .adapters.exports import Exports
-    from .batch import Evaluation, Many
+    from .batch import Batch, Evaluation
     from .core.completer import Completion, CompletionRequest
     from .core.tool import Tool
 
@@ -77,7 +77,7 @@ class Workspace(ToolHost):
         if trust:
             trust_project(self, keep=False)
 
-    def map(self, requests: Iterable[Any], **options: Any) -> Many:
+    def map(self, requests: Iterable[Any], **options: Any) -> Batch:
         """Many prompts or tool calls side by side: await it for a list of results, or iterate for them as they come.
 
         Options: ``model``, ``agent``, ``tools``, ``format``, ``files``, ``system``, ``max_steps``, ``timeout``,

@@ -10,7 +10,7 @@ from ..core.call_state import now_ms
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
 from .exchange.importing import Renaming, aborted, store_session
-from .exchange.reading import read
+from .exchange.session_data import read
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

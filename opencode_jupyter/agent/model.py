@@ -72,7 +72,7 @@ class ToolSpec:
     name: str
     description: str
     schema: dict[str, Any]
-    """JSON schema of its arguments, already in the form that suits the model (`agent.models.schema`)."""
+    """JSON schema of its arguments, already in the form that suits the model (`agent.models.tool_schema`)."""
 
 
 @dataclass(slots=True)

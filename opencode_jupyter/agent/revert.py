@@ -17,8 +17,8 @@ from ..core.messages import Message, part_id
 from ..core.sessions import Session
 from ..text.diff import shorten
 from .conversation import Conversation
-from .restore_plan import RestoredFiles, StepChange, restore_files
 from .snapshots import Snapshots
+from .snapshots.restore import RestoredFiles, StepChange, restore_files
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

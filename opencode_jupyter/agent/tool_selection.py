@@ -10,7 +10,7 @@ from ..core.permission.rules import disabled
 from ..core.repair import INVALID, repair
 from ..core.tool import Bound, Tool
 from .model import ModelInfo, ToolSpec
-from .models.schema import adapt_schema
+from .models.tool_schema import adapt_schema
 
 if TYPE_CHECKING:
     from ..core.agents import Agent

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from .cases import Case
-from .evaluate import evaluate
-from .evaluation import Evaluation
-from .map import Many, map_runs
-from .options import EvaluateOptions, MapOptions
+from .evaluation import Evaluation, evaluate
+from .jobs import EvaluateOptions, MapOptions
+from .map import Batch, map_runs
 from .results import Lost, Outcome, Progress, Results, RunTimeoutError, WorkerLostError
 from .scorers import Score, command, contains, exact, files_equal, json_equal, model_graded, regex
 
 __all__ = [
+    "Batch",
     "Case",
     "EvaluateOptions",
     "Evaluation",
     "Lost",
-    "Many",
     "MapOptions",
     "Outcome",
     "Progress",

@@ -16,10 +16,9 @@ import anyio
 from ..core.errors import ToolError
 from ..core.threads import call_soon, run_on_loop, submit
 from .approvals import Person, ReplyRouter, ReplySource
-from .folders import RunFolders
-from .options import BatchSettings, MapOptions
-from .requests import BatchJob, jobs_of
+from .jobs import BatchJob, BatchSettings, MapOptions, jobs_of
 from .results import Outcome, Results, Tracker
+from .run_folders import RunFolders
 from .runner import END, ProviderPauses, Runner, aborted, person_for
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ Report = Callable[[Outcome], None]
 """Receives each outcome; any thread may call it."""
 
 
-def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Many:
+def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Batch:
     """Run many prompts or tool calls side by side, each in a session of its own.
 
     Args:
@@ -42,7 +41,7 @@ def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Ma
         **options: see `MapOptions`.
 
     Returns:
-        `Many`: await it for the `Results`, or iterate over it (``async for``) for outcomes as they come.
+        `Batch`: await it for the `Results`, or iterate over it (``async for``) for outcomes as they come.
 
     Raises:
         TypeError: something is no request.
@@ -51,10 +50,10 @@ def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Ma
     chosen = MapOptions(**options)
     defaults = {**chosen.prompt_options(), "model": chosen.model, "files": chosen.files}
     jobs = jobs_of(requests, defaults, chosen.timeout)
-    return Many(workspace, jobs, BatchSettings(chosen, chosen.on_error))
+    return Batch(workspace, jobs, BatchSettings(chosen, chosen.on_error))
 
 
-class Many:
+class Batch:
     """Many runs. Nothing begins before it is awaited or iterated over.
 
     Attributes:
@@ -153,7 +152,7 @@ class Many:
             if self._reason is not None:
                 self._scope.cancel()
             if self.settings.options.client is not None:
-                from .cluster import on_cluster
+                from .dask_client import on_cluster
 
                 await on_cluster(self.workspace, jobs, self.settings, report, person)
             else:
@@ -183,7 +182,7 @@ class Many:
                 for _ in range(min(settings.options.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)
 
-    def _again(self, results: Results) -> Many:
+    def _again(self, results: Results) -> Batch:
         settings = replace(self.settings, batch=secrets.token_hex(6))
         succeeded = [outcome for outcome in self._done.values() if outcome.ok]
-        return Many(self.workspace, self.jobs, settings, succeeded)
+        return Batch(self.workspace, self.jobs, settings, succeeded)

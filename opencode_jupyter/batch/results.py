@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..agent.answer import Answer
     from ..core.result import ToolResult
-    from .map import Many
+    from .map import Batch
 
 
 class RunTimeoutError(ToolError):
@@ -122,7 +122,7 @@ class Outcome:
 class Results(list[Outcome]):
     """Outcomes in the order of their requests; `df` is a table of them."""
 
-    def __init__(self, outcomes: Iterable[Outcome] = (), again: Callable[[Results], Many] | None = None) -> None:
+    def __init__(self, outcomes: Iterable[Outcome] = (), again: Callable[[Results], Batch] | None = None) -> None:
         super().__init__(outcomes)
         self._again = again
 
@@ -165,7 +165,7 @@ class Results(list[Outcome]):
         costs = [outcome.cost for outcome in self if outcome.cost is not None]
         return sum(costs) if costs else None
 
-    def retry(self) -> Many:
+    def retry(self) -> Batch:
         """Run those that failed once more; await it for all results, the good ones kept as they are.
 
         Raises:
@@ -177,7 +177,7 @@ class Results(list[Outcome]):
 
     def discard(self) -> None:
         """Remove the copies of the project that the runs worked in (`isolate`); what they changed there is lost."""
-        from .folders import discard
+        from .run_folders import discard
 
         for outcome in self:
             copied = outcome.extra.pop("copied", "")

@@ -21,9 +21,9 @@ from ..agent.model import Model, ModelInfo, Request
 from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
 from .approvals import Person, settle
-from .folders import RunFolders, discard
-from .requests import BatchJob
+from .jobs import BatchJob
 from .results import Outcome, RunTimeoutError
+from .run_folders import RunFolders, discard
 
 if TYPE_CHECKING:
     from ..agent.answer import Answer

@@ -41,7 +41,7 @@ WARM_UP = (
 """Modules that take long to import, in pieces between which a cell may begin."""
 WARM_UP_AGENT = (
     "opencode_jupyter.agent.loop",
-    "opencode_jupyter.agent.models.resolving",
+    "opencode_jupyter.agent.models.model_resolver",
     "opencode_jupyter.jupyter.magics.agent",
     "opencode_jupyter.jupyter.magics.agent_run",
     "httpx2",

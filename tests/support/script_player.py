@@ -8,8 +8,8 @@ from typing import Any
 from opencode_jupyter.agent import events
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Model, Request, ToolSpec
-from opencode_jupyter.agent.scripted.documents import parse
 from opencode_jupyter.agent.scripted.script import Script
+from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.agent.turns import CallPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core.repair import INVALID
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from opencode_jupyter.agent.snapshots import Snapshots, files
+from opencode_jupyter.agent.snapshots import Snapshots
+from opencode_jupyter.agent.snapshots.restore import write_entries
 from opencode_jupyter.agent.snapshots.service import first_entries
 from opencode_jupyter.agent.snapshots.shadow import Shadow
 
@@ -28,7 +29,7 @@ async def restore(snapshots: Snapshots, tree: str) -> list[str]:
         first_entries(shadow, [(tree, [str(shadow.worktree / "any")])])  # raises if the snapshot is gone
         differing = list(shadow.compare(shadow.track(), tree))
         entries = first_entries(shadow, [(tree, [str(shadow.worktree / path) for path in differing])])
-        return [str(shadow.worktree / path) for path in files.write_entries(shadow, entries)]
+        return [str(shadow.worktree / path) for path in write_entries(shadow, entries)]
 
     return await snapshots.work(work)
 
@@ -39,6 +40,6 @@ async def revert(snapshots: Snapshots, patches: Iterable[Mapping[str, Any]]) -> 
 
     def work(shadow: Shadow) -> list[str]:
         shadow.track()
-        return [str(shadow.worktree / path) for path in files.write_entries(shadow, first_entries(shadow, chosen))]
+        return [str(shadow.worktree / path) for path in write_entries(shadow, first_entries(shadow, chosen))]
 
     return await snapshots.work(work)

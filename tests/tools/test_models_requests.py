@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
 from opencode_jupyter.agent.models import entries
+from opencode_jupyter.agent.models.model_resolver import ADAPTERS
 from opencode_jupyter.agent.models.provider_adapter import ATTACHED, ProviderAdapter
-from opencode_jupyter.agent.models.resolving import ADAPTERS
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from tests.support import models
 from tests.support.models import FORMATS, GREP, READ

@@ -17,7 +17,7 @@ from ..events import Finish, Usage
 from ..history import after_summary
 from ..model import Model, ModelInfo
 from .limits import estimate, usable
-from .summary_request import Summariser
+from .summariser import Summariser
 
 if TYPE_CHECKING:
     from ...core.agents import Agent

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .exporting import export, export_file
-from .form import SessionFileError
 from .importing import Imported, import_, take_in
 from .jsonl import events_of, export_jsonl
+from .session_schema import SessionFileError
 from .spans import export_otlp, send, session_spans
 
 __all__ = [

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ...core import atomic
 from ...core.sessions import Session
 from ..events import Usage
-from .form import ASSISTANT, INFO, PARTS, STATES, USER
-from .reading import read, without_extra
+from .session_data import read, without_extra
+from .session_schema import ASSISTANT, INFO, PARTS, STATES, USER
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost

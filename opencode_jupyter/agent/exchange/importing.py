@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...core import ids
 from ...core.messages import Message, part_from_wire
 from ...core.sessions import Session
-from .form import SessionFileError, check_session
-from .reading import EXTRA, plain, read, without_extra
+from .session_data import EXTRA, plain, read, without_extra
+from .session_schema import SessionFileError, check_session
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost

@@ -24,7 +24,7 @@ from ...core.errors import ToolError
 from ...core.sessions import Session
 from ..events import Usage
 from .exporting import complete_session, write_text
-from .reading import EXTRA, read
+from .session_data import EXTRA, read
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter

@@ -27,7 +27,7 @@ async def resolve(workspace: ToolHost, name: str) -> Model:
         ModelError: kind ``setup`` (no such provider, a mistake in its entry, not trusted), ``not_found`` (a model that
             the provider's entry does not list), ``script``. A key is looked for at the first request.
     """
-    from .resolving import Models  # here: the three formats take 50 ms to load
+    from .model_resolver import Models  # here: the three formats take 50 ms to load
 
     return await workspace.service(Models).model(name)
 
@@ -36,7 +36,7 @@ def known(workspace: ToolHost) -> list[ModelInfo]:
     """Models for completion: those that the configuration lists, and well-known ones of providers with a key. No
     network.
     """
-    from .resolving import Models
+    from .model_resolver import Models
 
     return workspace.service(Models).known()
 

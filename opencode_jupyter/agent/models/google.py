@@ -9,9 +9,9 @@ from typing import Any
 from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
+from .api_keys import Key
 from .encoding import PerTools, PerTurn, encode, join_array, join_members
-from .keys import Key
-from .parts import PartAssembler
+from .part_assembler import PartAssembler
 from .provider_adapter import (
     ATTACHED,
     BadCallError,

@@ -11,9 +11,9 @@ from typing import Any
 from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
+from .api_keys import Key
 from .encoding import PerTools, PerTurn, encode, join_array, join_members
-from .keys import Key
-from .parts import OpenCall, PartAssembler
+from .part_assembler import OpenCall, PartAssembler
 from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, count, schema_of, snake, snake_keys, wire_name
 from .settings import ModelSettings, Provider
 

@@ -12,8 +12,8 @@ from typing import Any
 from ..events import Finish, FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
-from .keys import Key
-from .parts import PartAssembler
+from .api_keys import Key
+from .part_assembler import PartAssembler
 from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"

@@ -13,11 +13,10 @@ from ...tools.web import sse
 from ..errors import ModelError
 from ..events import Event
 from ..model import ModelInfo, Request
-from . import failures, network
+from . import provider_errors
+from .api_keys import Key, redacted
 from .connection import ProviderConnection
-from .failures import RequestContext
-from .keys import Key, redacted
-from .parts import PartAssembler
+from .part_assembler import PartAssembler
 from .provider_adapter import (
     BadCallError,
     BlockedError,
@@ -27,6 +26,7 @@ from .provider_adapter import (
     original_names,
     wire_name,
 )
+from .provider_errors import RequestContext
 
 if TYPE_CHECKING:
     import httpx2
@@ -139,7 +139,7 @@ class ProviderModel:
             if isinstance(
                 error, library.HTTPError | library.InvalidURL | library.StreamError | OSError | sse.LineTooLongError
             ):
-                raise network.network_error(context, error, began=began, httpx2=library) from None
+                raise provider_errors.network_error(context, error, began=began, httpx2=library) from None
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
             reason = redacted(f"{type(error).__name__}: {error}", context.secrets)
             raise context.error("protocol", f"the answer is not in its provider's form ({reason})") from None
@@ -178,7 +178,7 @@ async def _check(response: httpx2.Response, context: RequestContext) -> None:
         text = f"{context.url} moved to {location}; put its new address into options.baseURL"
         raise context.error("not_found", text, status=status)
     body = await _most(response.aiter_bytes(), 256 * 1024)
-    raise failures.response_error(context, status, response.headers, body)
+    raise provider_errors.response_error(context, status, response.headers, body)
 
 
 async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
@@ -205,7 +205,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
         value = json.loads(text)
     except ValueError:
         if text.lstrip().startswith("<"):
-            raise failures.web_page_error(context, 200, text) from None
+            raise provider_errors.web_page_error(context, 200, text) from None
         shown = redacted(text, context.secrets)[:GARBAGE]
         raise context.error("protocol", f"the answer is not JSON: {shown}", status=200) from None
     if isinstance(value, list) and value:
@@ -213,7 +213,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
     if not isinstance(value, dict):
         raise context.error("protocol", "the answer is not an object", status=200)
     if value.get("error"):
-        raise failures.stream_error(context, value)
+        raise provider_errors.stream_error(context, value)
     return value
 
 
@@ -257,13 +257,13 @@ def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
     except ValueError:
         text = redacted(data.decode("utf-8", "replace"), context.secrets)
         if text.lstrip().startswith("<"):
-            raise failures.web_page_error(context, 200, text) from None
-        problem, body = f"a part of the answer cannot be read: {text[:GARBAGE]}", text[: failures.MOST_BODY]
+            raise provider_errors.web_page_error(context, 200, text) from None
+        problem, body = f"a part of the answer cannot be read: {text[:GARBAGE]}", text[: provider_errors.MOST_BODY]
         raise context.error("protocol", problem, status=200, retryable=True, body=body) from None
     if not isinstance(value, dict):
         raise context.error("protocol", "a part of the answer is not an object")
     if value.get("error"):
-        raise failures.stream_error(context, value)
+        raise provider_errors.stream_error(context, value)
     return value
 
 

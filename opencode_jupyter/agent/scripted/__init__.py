@@ -6,7 +6,7 @@ conversation as a script; `script_of` makes one from a stored session.
 
 from .answers import Call, Failure, Say, call, failure, say, thought
 from .model import ScriptedModel, load
-from .recording import Recorder
+from .recorder import Recorder
 from .replay import Difference
 from .session_script import script_of
 

@@ -15,13 +15,13 @@ from ..events import Event, Usage
 from ..model import ModelInfo, Request
 from ..turns import Turn
 from .answers import ReasoningPart, Say, TextPart, script_error
-from .conversation import SUMMARIES, TITLE, ScriptConversation
-from .documents import Document
 from .python_script import PythonScript, ScriptFunction, python_script
 from .replay import Difference, differences
 from .script import Chosen, Script, model_properties, script_of_file, shortened
+from .script_conversation import SUMMARIES, TITLE, ScriptConversation
 from .scrub import Scrubber, Secrets
 from .streaming import argument_text, call_ids, speed_of, stream
+from .yaml_document import Document
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 """Suffixes of files that can be a script."""

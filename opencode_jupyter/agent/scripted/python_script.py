@@ -26,8 +26,8 @@ from typing import Any
 from ..errors import ModelError
 from ..model import Request
 from .answers import Say, as_say, script_error
-from .conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .script import Chosen, next_turn
+from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 
 Turns = Generator[Any, list[CallResult], Any]
 ScriptFunction = Callable[["ScriptPrompt"], Turns]

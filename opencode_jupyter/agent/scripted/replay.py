@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ...text.diff import diff
 from .answers import RecordedResult, Say
-from .conversation import CallResult
+from .script_conversation import CallResult
 
 DIFF_LINES = 20
 """Lines of a difference that are shown."""

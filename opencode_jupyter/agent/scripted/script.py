@@ -30,9 +30,9 @@ from .answers import (
     failure,
     script_error,
 )
-from .conversation import AnsweredPrompt, CallResult, ScriptConversation
-from .documents import Document, read_document
+from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .templates import check_templates, fill_say, result_values, template_values
+from .yaml_document import Document, read_document
 
 REMOVED = frozenset("when cases capture label goto repeat turns variables".split())
 """Keys of earlier versions, whose job Python does."""

@@ -14,8 +14,8 @@ from ...core.sessions import Session
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
-from .conversation import NOTICES, CallResult
-from .recorded import VERSION, Data, results_data, script_text, turn_data
+from .recording_data import VERSION, Data, results_data, script_text, turn_data
+from .script_conversation import NOTICES, CallResult
 from .scrub import Scrubber, Secrets
 
 ABORTED = "MessageAbortedError"

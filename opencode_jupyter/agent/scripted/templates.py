@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from .answers import Call, Part, Say
-from .conversation import CallResult, ScriptConversation
+from .script_conversation import CallResult, ScriptConversation
 from .scrub import home_folder, user_name
 
 _TEMPLATE = re.compile(r"\\\{\{|\{\{(.*?)\}\}", re.DOTALL)

@@ -69,7 +69,7 @@ def no_model_text(workspace: Workspace) -> str:
 
 def provider_keys() -> dict[str, str]:
     """By provider: the variable of the environment that holds its key."""
-    from ...agent.models.keys import from_environment
+    from ...agent.models.api_keys import from_environment
     from ...agent.models.providers import BUILT_IN
 
     keys = {id: from_environment(provider.keys) for id, provider in BUILT_IN.items()}

@@ -242,7 +242,7 @@ def _readable_parts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 async def _part_rows(workspace: Workspace, session: Session) -> list[dict[str, Any]]:
     """The parts of a session's messages; ``#`` counts the messages from 1. A message without parts has a row, too."""
-    from ...agent.exchange.reading import read  # here: exports and this only
+    from ...agent.exchange.session_data import read  # here: exports and this only
 
     session_info, messages = await read(workspace, session)
     hidden_from = (session_info.get("revert") or {}).get("messageID")

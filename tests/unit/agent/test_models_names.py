@@ -12,9 +12,9 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Cost, Model
-from opencode_jupyter.agent.models import catalogue, keys, known, resolve, untrusted
+from opencode_jupyter.agent.models import api_keys, catalogue, known, resolve, untrusted
+from opencode_jupyter.agent.models.model_resolver import _Keys, _ollama
 from opencode_jupyter.agent.models.providers import BUILT_IN, Provider, split_name
-from opencode_jupyter.agent.models.resolving import _Keys, _ollama
 
 pytestmark = pytest.mark.anyio
 SECRET = "sk-secret-0123456789abcdef"
@@ -263,7 +263,7 @@ async def test_no_key_says_where_to_put_one(tmp_path: Path) -> None:
     ],
 )
 def test_redaction(text: str) -> None:
-    shown = keys.redacted(text, [SECRET])
+    shown = api_keys.redacted(text, [SECRET])
     assert "***" in shown
     for secret in (SECRET, "abcdef123456", "abcdefghijklmnop", "1234567890"):
         assert secret not in shown
@@ -271,7 +271,7 @@ def test_redaction(text: str) -> None:
 
 def test_plain_words_are_not_redacted() -> None:
     text = "The model gpt-5-mini-2025-08-07 of sk and key-value stores; the task-runner-of-the-day is there"
-    assert keys.redacted(text) == text
+    assert api_keys.redacted(text) == text
 
 
 async def test_nothing_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.agent.model import ModelInfo
 from opencode_jupyter.agent.models.provider_adapter import original_names, wire_name
-from opencode_jupyter.agent.models.schema import adapt_schema, gemini, inline_references
+from opencode_jupyter.agent.models.tool_schema import adapt_schema, gemini, inline_references
 
 GOOGLE = ModelInfo("google", "gemini-2.5-flash")
 OPENAI = ModelInfo("openai", "gpt-5")

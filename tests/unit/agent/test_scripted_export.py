@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
-from opencode_jupyter.agent.scripted.documents import parse
+from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.core.messages import Message, part_from_wire
 from opencode_jupyter.core.sessions import Session
 from tests.support.script_player import Talk, script_of_text

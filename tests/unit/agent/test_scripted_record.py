@@ -15,7 +15,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import Event, Finish, TextDelta, TextStart
 from opencode_jupyter.agent.model import ModelInfo, Request
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, failure, load, say, thought
-from opencode_jupyter.agent.scripted.documents import dump, parse
+from opencode_jupyter.agent.scripted.yaml_document import dump, parse
 from tests.support.script_player import Talk, said
 
 pytestmark = pytest.mark.anyio

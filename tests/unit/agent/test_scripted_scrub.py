@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, load, say
-from opencode_jupyter.agent.scripted.documents import parse
 from opencode_jupyter.agent.scripted.replay import fingerprint, stable_text
 from opencode_jupyter.agent.scripted.scrub import Scrubber, Secrets, secrets_of
+from opencode_jupyter.agent.scripted.yaml_document import parse
 from tests.support.script_player import Talk
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"

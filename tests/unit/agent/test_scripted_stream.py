@@ -13,7 +13,7 @@ from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextStart
 from opencode_jupyter.agent.scripted import ScriptedModel, call, say, thought
 from opencode_jupyter.agent.scripted.answers import Call
-from opencode_jupyter.agent.scripted.conversation import CallResult
+from opencode_jupyter.agent.scripted.script_conversation import CallResult
 from opencode_jupyter.agent.scripted.scrub import escape
 from opencode_jupyter.agent.scripted.streaming import MOST_PIECES, VARIABLE, call_ids, events, json_pieces, words
 from opencode_jupyter.agent.scripted.templates import check_templates, fill, result_values

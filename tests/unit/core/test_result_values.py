@@ -26,7 +26,7 @@ import pytest
 from PIL import Image
 
 from opencode_jupyter import InvalidResultError, ToolResult, Workspace, tool
-from opencode_jupyter.batch.transfer import _sendable
+from opencode_jupyter.batch.serialization import _sendable
 from opencode_jupyter.core.result import PRINTED, TABLES
 from opencode_jupyter.core.tool import as_result
 from opencode_jupyter.jupyter.cards.call_json import card_part

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
@@ -26,14 +26,11 @@ from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
 from ..core.threads import LoopThread, call_soon
 from .approvals import ReplyRouter, ReplySource, settle
-from .folders import Isolate, RunFolders
-from .requests import BatchJob
+from .jobs import BatchJob, BatchSettings
 from .results import Outcome
+from .run_folders import Isolate, RunFolders
 from .runner import After, Before, ProviderPauses, Runner
-from .transfer import RunResult, pack, pack_error
-
-if TYPE_CHECKING:
-    from .options import BatchSettings
+from .serialization import RunResult, pack, pack_error
 
 CONTEXT = "context"
 """Id of the request for the batch's `Context`."""

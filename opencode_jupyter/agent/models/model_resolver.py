@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
-from . import catalogue, entries, keys
+from . import api_keys, catalogue, entries
 from .anthropic import AnthropicAdapter
+from .api_keys import Key
 from .connection import ProviderConnection
 from .google import GoogleAdapter
-from .keys import Key
 from .openai import OpenAIAdapter
 from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
@@ -166,7 +166,7 @@ class Models:
                 continue
             if provider is None or not self._enabled(id):
                 continue
-            usable = provider.keyless or provider.key or keys.from_environment(provider.keys) or entry is not None
+            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or entry is not None
             listed = list(provider.models)
             more = [] if provider.listed or not usable else catalogue.models(id)
             out += [entries.model(provider, model_id)[0] for model_id in dict.fromkeys([*listed, *more])]
@@ -186,12 +186,12 @@ class _Keys:
         provider = self._provider
         if provider.key:
             return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
-        key = keys.from_environment(provider.keys) or self._keyring
+        key = api_keys.from_environment(provider.keys) or self._keyring
         if key is None and self._is_in_keyring_perhaps():
             self._asked = True
             try:
                 async with asyncio.timeout(KEYRING_SECONDS):
-                    key = self._keyring = await asyncio.to_thread(keys.from_keyring, provider.id)
+                    key = self._keyring = await asyncio.to_thread(api_keys.from_keyring, provider.id)
             except TimeoutError:
                 words = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
                 raise ModelError(words, "auth", provider=provider.id) from None

@@ -30,11 +30,11 @@ from ..events import (
 )
 from ..model import Model, ModelInfo, Request
 from .answers import Call, Part, ReasoningPart, TextPart
-from .conversation import SUMMARIES, TITLE, AnsweredPrompt, ScriptConversation
-from .documents import read_document
-from .recorded import VERSION, Data, leaves_answer, results_data, script_text, turn_data
+from .recording_data import VERSION, Data, leaves_answer, results_data, script_text, turn_data
 from .script import Script
+from .script_conversation import SUMMARIES, TITLE, AnsweredPrompt, ScriptConversation
 from .scrub import Scrubber, Secrets
+from .yaml_document import read_document
 
 _secrets_by_file: dict[Path, Secrets] = {}
 """By file, while this process lives: the same secret keeps its placeholder from one prompt to the next."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-class Transcript(list[dict[str, Any]]):
+class LazyMessages(list[dict[str, Any]]):
     """The messages of a run's session so far, each ``{"info", "parts"}``.
 
     A list by type, since tools are promised one; its items are made at each look, so that calls that do not look cost

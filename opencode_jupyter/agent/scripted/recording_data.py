@@ -9,11 +9,11 @@ from typing import Any
 from ..errors import ModelError
 from ..events import FinishReason, Usage
 from .answers import Call, Part, ReasoningPart, TextPart, failure
-from .conversation import CallResult
-from .documents import dump
 from .replay import fingerprint
+from .script_conversation import CallResult
 from .scrub import Scrubber
 from .streaming import argument_text
+from .yaml_document import dump
 
 VERSION = 1
 """The version of the format of recordings."""

@@ -23,14 +23,13 @@ from ..core.paths import make_private_folder
 from ..core.permission import PermissionRequest
 from ..core.threads import call_soon, run_on_loop
 from .approvals import Person
-from .requests import BatchJob
+from .jobs import BatchJob, BatchSettings
 from .results import Lost, Outcome, WorkerLostError
-from .transfer import RunResult, unpack
+from .serialization import RunResult, unpack
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
     from .map import Report
-    from .options import BatchSettings
 
 
 STOP_WAIT = 2.0
@@ -58,15 +57,15 @@ async def on_cluster(
         raise TypeError(f"client= takes a distributed.Client, not {type(settings.options.client).__name__}")
     token = f"runs-{settings.batch}.token"
     marker = workspace.data_dir / token
-    from . import worker  # here: it needs Dask
+    from . import dask_worker  # here: it needs Dask
 
-    context = worker.pack_context(workspace, settings, token)
+    context = dask_worker.pack_context(workspace, settings, token)
     batch = Cluster(workspace, settings, report, person, context)
     sent = {job.index: _sendable(job) for job in jobs}
     make_private_folder(marker.parent)
     marker.touch(mode=0o600)
     try:
-        await batch.run(jobs, sent, worker.BatchPlugin(settings.batch))
+        await batch.run(jobs, sent, dask_worker.BatchPlugin(settings.batch))
     finally:
         marker.unlink(missing_ok=True)
 
@@ -114,7 +113,7 @@ class Cluster:
                     pool.shutdown(wait=False, cancel_futures=True)
 
     async def _run_job(self, job: BatchJob, sent: BatchJob, limit: anyio.Semaphore) -> None:
-        from .worker import run_job
+        from .dask_worker import run_job
 
         name = self._settings.batch
         async with limit:
@@ -159,7 +158,7 @@ class Cluster:
 
     async def _reply(self, message: dict[str, Any]) -> None:
         """Answer a worker's request by a direct call, which the scheduler forwards and does not keep."""
-        from .worker import send_reply
+        from .dask_worker import send_reply
 
         reply = self._context if message["kind"] == "context" else await self._ask(json.loads(message["wire"]))
         arguments = (send_reply, self._settings.batch, message["id"], reply)

@@ -18,10 +18,10 @@ from ..agent.sessions import sessions_of
 from ..core.errors import ToolError
 from ..core.host import ToolHost
 from ..core.paths import find_worktree, make_private_folder
-from .requests import BatchJob
 
 if TYPE_CHECKING:
     from ..agent.sessions import AgentSession
+    from .jobs import BatchJob
 
 
 Isolate = Literal["copy", "worktree", "fresh"]
