@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Request
-from opencode_jupyter.agent.models import entries
 from opencode_jupyter.agent.models.model_resolver import ADAPTERS
 from opencode_jupyter.agent.models.provider_adapter import ATTACHED, ProviderAdapter
+from opencode_jupyter.agent.models.providers import configured_provider, describe_model
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from tests.support import models
 from tests.support.models import FORMATS, GREP, READ
@@ -28,11 +28,10 @@ def wire(
     format: str, *, id: str = "fake", name: str = "m", options: dict[str, Any] | None = None, **model: Any
 ) -> ProviderAdapter:
     """A wire for a model that takes pictures and PDF, unless `model` says otherwise."""
-    said = {"modalities": {"input": ["text", "image", "pdf"]}, **model}
-    entry = models.entry(format, "http://127.0.0.1:1/v1", models={name: said}, options=options or {})
-    provider = entries.provider(id, entry)
-    assert provider is not None
-    return ADAPTERS[format](provider, *entries.model(provider, name))
+    described = {"modalities": {"input": ["text", "image", "pdf"]}, **model}
+    entry = models.entry(format, "http://127.0.0.1:1/v1", models={name: described}, options=options or {})
+    provider = configured_provider(id, entry)
+    return ADAPTERS[format](provider, *describe_model(provider, name))
 
 
 def sent(of: ProviderAdapter, *turns: Turn, **more: Any) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class GoogleAdapter(ProviderAdapter):
             config["temperature"] = request.temperature
         if self.settings.temperature and request.top_p is not None:
             config["topP"] = request.top_p
-        most = request.max_output or self.settings.most
+        most = request.max_output or self.settings.max_output
         if most:
             config["maxOutputTokens"] = most
         if self.info.reasons:

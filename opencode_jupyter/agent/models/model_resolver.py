@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
-from . import api_keys, catalogue, entries
+from . import api_keys, catalogue
 from .anthropic import AnthropicAdapter
 from .api_keys import Key
 from .connection import ProviderConnection
@@ -21,7 +22,7 @@ from .google import GoogleAdapter
 from .openai import OpenAIAdapter
 from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
-from .providers import ALIASES, BUILT_IN, UNSUPPORTED, split_name
+from .providers import ALIASES, BUILT_IN, UNSUPPORTED, configured_provider, describe_model, split_name
 from .settings import Provider
 from .trust import LOOPBACK, subject, trusted
 
@@ -96,8 +97,7 @@ class Models:
         if not self._enabled(id):
             words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
             raise ModelError(words, "setup", provider=id)
-        entry = named.get(id)
-        described = entries.provider(id, entry if isinstance(entry, Mapping) else None)
+        described = self._described(id, named)
         if described is None:
             everyone = [*named, *BUILT_IN, "scripted"]
             words = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
@@ -129,7 +129,7 @@ class Models:
             hint = suggestion([f"{id}:{known_model}" for known_model in near_names(model, provider.models)])
             words = f"provider.{id} of the configuration lists no model {model!r}.{hint}"
             raise ModelError(f"{words} It lists {', '.join(provider.models)}", "not_found", provider=id)
-        info, settings = entries.model(provider, model)
+        info, settings = describe_model(provider, model)
         connection = self._connections.setdefault(provider.id, ProviderConnection(provider.timeout))
         names = [*provider.models, *catalogue.models(provider.id)]
         wire = ADAPTERS[provider.format](provider, info, settings)
@@ -159,18 +159,24 @@ class Models:
         out: list[ModelInfo] = []
         named = self.entries()
         for id in dict.fromkeys([*named, *BUILT_IN]):
-            entry = named.get(id)
             try:
-                provider = entries.provider(id, entry if isinstance(entry, Mapping) else None)
+                provider = self._described(id, named)
             except ModelError:
                 continue
             if provider is None or not self._enabled(id):
                 continue
-            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or entry is not None
-            listed = list(provider.models)
+            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or id in named
             more = [] if provider.listed or not usable else catalogue.models(id)
-            out += [entries.model(provider, model_id)[0] for model_id in dict.fromkeys([*listed, *more])]
+            for model_id in dict.fromkeys([*provider.models, *more]):
+                with contextlib.suppress(ModelError):
+                    out.append(describe_model(provider, model_id)[0])
         return out
+
+    @staticmethod
+    def _described(id: str, entries: Mapping[str, Any]) -> Provider | None:
+        """A provider by the configuration's entry, else the built-in one; None if there is neither."""
+        entry = entries.get(id)
+        return BUILT_IN.get(id) if entry is None else configured_provider(id, entry)
 
 
 class _Keys:

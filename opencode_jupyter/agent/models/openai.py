@@ -259,7 +259,7 @@ class OpenAIAdapter(ProviderAdapter):
                 head["temperature"] = request.temperature
             if request.top_p is not None:
                 head["top_p"] = request.top_p
-        most = request.max_output or self.settings.most
+        most = request.max_output or self.settings.max_output
         if most:
             head["max_completion_tokens" if self._openai else "max_tokens"] = most
         if self._openai and request.session:

@@ -54,11 +54,11 @@ class ModelSettings:
         headers: sent with each request.
         temperature: it takes one.
         tools: it can call tools.
-        most: tokens of an answer that a request asks for at the most, where the configuration limits it; else None.
+        max_output: most tokens of an answer, where the configuration limits them; else None.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     temperature: bool = True
     tools: bool = True
-    most: int | None = None
+    max_output: int | None = None
