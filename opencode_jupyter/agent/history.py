@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-from ..core.call_state import Completed, Failed, ToolPart
+from ..core.call_state import CallOutcome, Completed, Failed, ToolPart
 from ..core.messages import Message
 from ..core.result import Attachment
 from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
@@ -17,6 +17,8 @@ INTERRUPTED = "[Tool execution was interrupted]"
 SUMMARY_QUESTION = "What did we do so far?"
 """The user's message that a compaction part means: the one that a summary answers."""
 ABORTED = "MessageAbortedError"
+NOTICE = {"notice": True}
+"""Metadata of a text part in which the agent loop says something to the model: it is no prompt."""
 
 
 def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
@@ -46,21 +48,24 @@ def after_summary(messages: Sequence[Message]) -> int:
 
 def _user_turns(message: Message, summarised: bool) -> tuple[Turn, ...]:
     pieces: list[Piece] = []
+    purpose: Literal["", "summary", "notice"] = ""
     for part in message.parts:
         if isinstance(part, ToolPart):
             continue
         kind = part.get("type")
         if kind == "text" and not part.get("ignored") and part.get("text"):
             pieces.append(TextPiece(part["text"]))
+            purpose = "notice" if part.get("metadata") == NOTICE else purpose
         elif kind == "file":
             piece = media_of(str(part.get("mime", "")), str(part.get("url", "")), part.get("filename"))
             if piece is not None:
                 pieces.append(piece)
         elif kind == "compaction" and summarised:
             pieces.append(TextPiece(SUMMARY_QUESTION))
+            purpose = "summary"
         elif kind == "subtask":
             pieces.append(TextPiece("The following tool was executed by the user"))
-    return (Turn("user", tuple(pieces)),) if pieces else ()
+    return (Turn("user", tuple(pieces), purpose=purpose),) if pieces else ()
 
 
 def _assistant_turns(message: Message) -> tuple[Turn, ...]:
@@ -99,8 +104,8 @@ def _result(part: ToolPart) -> ResultPiece:
         media = tuple(m for m in map(_media_of_attachment, state.attachments) if m is not None)
         return ResultPiece(part.call_id, part.tool, state.output, media)
     if isinstance(state, Failed):
-        return ResultPiece(part.call_id, part.tool, state.error, failed=True)
-    return ResultPiece(part.call_id, part.tool, INTERRUPTED, failed=True)
+        return ResultPiece(part.call_id, part.tool, state.error, failed=True, outcome=part.outcome)
+    return ResultPiece(part.call_id, part.tool, INTERRUPTED, failed=True, outcome=CallOutcome.INTERRUPTED)
 
 
 def _media_of_attachment(attachment: Attachment) -> MediaPiece | None:

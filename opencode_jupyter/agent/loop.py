@@ -13,6 +13,7 @@ from .answer import Answer, Ended
 from .compaction import compact, overflows, prune
 from .errors import ModelError
 from .events import Finish, Usage
+from .history import NOTICE
 from .model import Request
 from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
@@ -132,7 +133,7 @@ class _Loop:
         turns: Sequence[Turn] = run.conversation.turns()
         choice = "auto" if structured is None else "required"
         if last_step and structured is None and self.limit != 1:
-            turns = [*turns, Turn("user", (TextPiece(LAST_STEP),))]
+            turns = [*turns, Turn("user", (TextPiece(LAST_STEP),), purpose="notice")]
             choice = "none"
             self.offered = self.offered.without_tools()  # some servers ignore the choice
         return Request(
@@ -243,7 +244,7 @@ class _Loop:
             raise ModelError(f"{text}; its answer: {message.text[:500]}", "protocol", provider=run.model.info.provider)
         self.nudged += 1
         nudge = user_message(run.session.id, run.session.agent, run.model_wire)
-        nudge.parts.append(new_part(nudge, "text", text=NUDGE, synthetic=True))
+        nudge.parts.append(new_part(nudge, "text", text=NUDGE, synthetic=True, metadata=NOTICE))
         run.add(nudge)
         return True
 

@@ -55,6 +55,8 @@ class ResultPiece:
     text: str
     media: tuple[MediaPiece, ...] = ()
     failed: bool = False
+    outcome: str = ""
+    """How the call ended (`core.call_state.CallOutcome`); "" if it has not."""
 
 
 Piece = TextPiece | ReasoningPiece | MediaPiece | CallPiece | ResultPiece
@@ -69,8 +71,11 @@ class Turn:
         pieces: what is in it.
         model: provider and model id that made an assistant's turn; None for the others, and where it is not
             known. Provider metadata is sent back to this model only.
+        purpose: of a user's turn that is no prompt: ``summary`` requests the summary that follows, ``notice`` is a
+            notice of the agent loop for the model.
     """
 
     role: Literal["user", "assistant", "tool"]
     pieces: tuple[Piece, ...]
     model: tuple[str, str] | None = None
+    purpose: Literal["", "summary", "notice"] = ""

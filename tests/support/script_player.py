@@ -11,6 +11,7 @@ from opencode_jupyter.agent.model import Model, Request, ToolSpec
 from opencode_jupyter.agent.scripted.script import Script
 from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.agent.turns import CallPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
+from opencode_jupyter.core.call_outcome import outcome_of
 from opencode_jupyter.core.repair import INVALID
 
 
@@ -77,7 +78,8 @@ class Talk:
                 given = self.answer(event.name, event.arguments)
                 failed = isinstance(given, Exception)
                 name = INVALID if given is None else event.name
-                results.append(ResultPiece(event.id, name, str(given), failed=failed))
+                outcome = outcome_of(given) if isinstance(given, Exception) else ""
+                results.append(ResultPiece(event.id, name, str(given), failed=failed, outcome=outcome))
         if made:
             self.turns.append(Turn("assistant", tuple(made), (self.model.info.provider, self.model.info.model)))
         if results:

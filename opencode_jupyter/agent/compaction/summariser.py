@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from ...core.messages import Message
 from .. import events
 from ..errors import ModelError
-from ..history import SUMMARY_QUESTION
 from ..masking import stream_masked
 from ..model import Model, Request
 from ..retry import pause, wait_before
@@ -159,7 +158,7 @@ LEFT_OUT = "[{} turns were omitted here to save space.]"
 
 def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
     """The turns as texts, the user's and the model's alternating."""
-    pinned = 2 if turns and _asks_for_summary(turns[0]) else 1
+    pinned = 2 if turns and turns[0].purpose == "summary" else 1
     first, rest = turns[:pinned], turns[pinned:]
     newest = rest[len(rest) - max(1, round(len(rest) * level.share)) :] if rest else rest
     omitted = len(rest) - len(newest)
@@ -176,10 +175,6 @@ def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
         else:
             out.append((role, [text]))
     return [Turn(role, (TextPiece("\n\n".join(texts)),)) for role, texts in out]
-
-
-def _asks_for_summary(turn: Turn) -> bool:
-    return turn.role == "user" and any(isinstance(p, TextPiece) and p.text == SUMMARY_QUESTION for p in turn.pieces)
 
 
 def _role_and_text(turn: Turn, level: DetailLevel) -> tuple[Literal["user", "assistant"], str]:

@@ -6,34 +6,31 @@ again and a session opened another day all get the turn that fits.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import PermissionRejectedError, QuestionRejectedError, ToolAbortedError
+from ...core.call_state import CallOutcome
+from ...core.errors import PermissionRejectedError
 from ...core.repair import INVALID
-from ..history import SUMMARY_QUESTION
 from ..model import Request
-from ..prompt.reminders import LAST_STEP
-from ..structured import NUDGE
 from ..turns import CallPiece, ResultPiece, TextPiece, Turn
 
 TITLE = "title"
 """The agent that writes a session's title."""
 SUMMARIES = ("compaction", "summary")
 """Agents that summarise a conversation."""
-NOTICES = (NUDGE, LAST_STEP)
-"""Beginnings of user texts that the agent loop inserts for the model; they are no prompts."""
-_REJECTED = str(PermissionRejectedError()).rstrip(".")
-_OUTCOMES = (
-    (_REJECTED + " with the following feedback", "corrected"),
-    (_REJECTED, "rejected"),
-    ("The user has specified a rule which prevents", "denied"),
-    (str(QuestionRejectedError()), "dismissed"),
-    (str(ToolAbortedError()), "stopped"),
-    ("[Tool execution was interrupted]", "stopped"),
-)
+_REJECTED = str(PermissionRejectedError())
+"""The error of a call that a person denied without a reason."""
+_OUTCOMES: dict[str, str] = {
+    CallOutcome.DENIED_BY_RULE: "denied",
+    CallOutcome.DISMISSED: "dismissed",
+    CallOutcome.TIMED_OUT: "timeout",
+    **dict.fromkeys(
+        (CallOutcome.STOPPED, CallOutcome.INTERRUPTED, CallOutcome.ENDED, CallOutcome.CANCELLED), "stopped"
+    ),
+}
+"""A failed call's outcome in a script's terms; ``failed`` for all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +106,7 @@ class ScriptConversation:
         self.call_ids: set[str] = set()
         self.turns = 0
         self.key: Turn | None = None
+        self._starts_with_summary = False
         turns = list(request.turns)
         while turns and turns[-1].role == "assistant":  # the beginning of an answer that the caller prescribes
             turns.pop()
@@ -118,7 +116,8 @@ class ScriptConversation:
     def _add(self, turn: Turn) -> None:
         if turn.role == "user":
             texts = tuple(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
-            if not self.prompts or not any(text.startswith(NOTICES) for text in texts):
+            if not self.prompts or turn.purpose != "notice":
+                self._starts_with_summary = self._starts_with_summary or turn.purpose == "summary"
                 self.key = turn
                 self.prompts.append(AnsweredPrompt(len(self.prompts) + 1, texts))
             return
@@ -142,7 +141,7 @@ class ScriptConversation:
 
     def _is_summary(self) -> bool:
         """True if the next answer summarises the turns before it."""
-        return len(self.prompts) == 1 and self.prompts[0].text == SUMMARY_QUESTION and self.turns == 1
+        return len(self.prompts) == 1 and self._starts_with_summary and self.turns == 1
 
     @property
     def prompt(self) -> AnsweredPrompt | None:
@@ -153,7 +152,6 @@ class ScriptConversation:
 def _outcome(piece: ResultPiece) -> str:
     if not piece.failed:
         return "invalid" if piece.name == INVALID else "completed"
-    for text, outcome in _OUTCOMES:
-        if piece.text.startswith(text):
-            return outcome
-    return "timeout" if re.match(r"The \S+ tool ran longer than its limit of ", piece.text) else "failed"
+    if piece.outcome == CallOutcome.DENIED_BY_PERSON:
+        return "rejected" if piece.text == _REJECTED else "corrected"
+    return _OUTCOMES.get(piece.outcome, "failed")

@@ -13,9 +13,10 @@ from ...core.repair import INVALID
 from ...core.sessions import Session
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
+from ..history import NOTICE
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
 from .recording_data import VERSION, Data, results_data, script_text, turn_data
-from .script_conversation import NOTICES, CallResult
+from .script_conversation import CallResult
 from .scrub import Scrubber, Secrets
 
 ABORTED = "MessageAbortedError"
@@ -84,8 +85,7 @@ def _prompt(message: Message) -> str | None:
     if any(True for _ in message.of_type("compaction")) or not texts:
         return None
     own = next((part for part in texts if not part.get("synthetic")), texts[0])
-    text = str(own["text"])
-    return None if own.get("synthetic") and text.startswith(NOTICES) else text
+    return None if own.get("metadata") == NOTICE else str(own["text"])
 
 
 def _turn(message: Message, scrubber: Scrubber) -> Data | None:

@@ -45,7 +45,8 @@ def test_everything_becomes_words() -> None:
 
 def test_the_first_prompt_and_the_last_summary_are_always_told() -> None:
     turns = conversation(40)
-    summarised = [Turn("user", (TextPiece(SUMMARY_QUESTION),)), Turn("assistant", (TextPiece("what was"),)), *turns]
+    question = Turn("user", (TextPiece(SUMMARY_QUESTION),), purpose="summary")
+    summarised = [question, Turn("assistant", (TextPiece("what was"),)), *turns]
     for level in LEVELS:
         assert text(render_transcript(turns, level)[0]).startswith("the request")
         assert [text(turn) for turn in render_transcript(summarised, level)[:2]] == [SUMMARY_QUESTION, "what was"]

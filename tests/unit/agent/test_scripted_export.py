@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from opencode_jupyter.agent.history import NOTICE
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
 from opencode_jupyter.agent.scripted.yaml_document import parse
+from opencode_jupyter.agent.structured import NUDGE
 from opencode_jupyter.core.messages import Message, part_from_wire
 from opencode_jupyter.core.sessions import Session
 from tests.support.script_player import Talk, script_of_text
@@ -76,7 +78,7 @@ LESSON = session(
     answer(
         "m8", {"type": "text", "text": "It is"}, error={"name": "MessageAbortedError", "data": {"message": "stopped"}}
     ),
-    user("m9", "Your answer must be given by calling the StructuredOutput tool. Call it now.", synthetic=True),
+    user("m9", NUDGE, synthetic=True, metadata=NOTICE),
     answer("m10", {"type": "text", "text": "whole"}),
     user("m11", "taken back"),
     answer("m12", {"type": "text", "text": "never seen"}),

@@ -142,10 +142,11 @@ async def test_titles_and_summaries_take_no_turn() -> None:
 
 async def test_a_summed_up_conversation_goes_on() -> None:
     talk = Talk(model(f"prompts: [{{prompt: {SUMMARY_QUESTION}, turns: [going on]}}, {{turns: [other]}}]"))
-    talk.turns = [Turn("user", (TextPiece(SUMMARY_QUESTION),)), Turn("assistant", (TextPiece("We did much."),))]
+    question = Turn("user", (TextPiece(SUMMARY_QUESTION),), purpose="summary")
+    talk.turns = [question, Turn("assistant", (TextPiece("We did much."),))]
     talk.turns.append(Turn("user", (TextPiece("next"),)))
     assert said(await talk.ask()) == [("text", "other")]
-    talk.turns[2:] = [Turn("user", (TextPiece(LAST_STEP),))]
+    talk.turns[2:] = [Turn("user", (TextPiece(LAST_STEP),), purpose="notice")]
     assert said(await talk.ask()) == [("text", "going on")]
 
 
