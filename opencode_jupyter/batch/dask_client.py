@@ -129,7 +129,7 @@ class Cluster:
                     result: RunResult = await self._on_client(future.result, pool=self._fetchers)
                 finally:  # at once: Dask begins a run anew whose worker dies while its result is still wanted
                     await self._on_client(future.release)
-                outcome = unpack(self._workspace, result, job.request)
+                outcome = await unpack(self._workspace, result, job.request)
                 _validate(outcome, job.options.get("format"))
                 lost = {**self._attempts.get(job.index, {})}
                 lost.pop(result.attempt, None)

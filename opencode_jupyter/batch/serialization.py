@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..agent.answer import Answer
+from ..agent.exchange.importing import store_session
+from ..agent.exchange.session_data import message_data, part_data, plain
 from ..agent.sessions import AgentSession
 from ..core.call_state import ToolPart
 from ..core.errors import ToolError
-from ..core.messages import Message, Part, part_from_wire
 from ..core.result import ToolResult
 from .results import Outcome
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-
-
-EXTRA = "opencode_jupyter"
-"""The key of a part's wire form that the store has its own columns under."""
 
 
 class RemoteError(ToolError):
@@ -73,44 +70,20 @@ def pack(workspace: ToolHost, attempt: str, outcome: Outcome) -> RunResult:
 
 
 def _pack_session(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
-    messages = [{"info": dict(m.info), "parts": [_part(part) for part in m.parts]} for m in session.messages]
-    packed: dict[str, Any] = {"info": session.to_wire(), "messages": messages}
+    packed: dict[str, Any] = {"info": session.to_wire(), "messages": plain([*map(message_data, session.messages)])}
     direct: list[ToolPart] = outcome.extra.pop("direct", []) if session.id == outcome.session else []
     if direct:
-        packed["direct"] = {"id": session.message_id, "agent": direct[0].agent, "parts": [_part(p) for p in direct]}
+        packed["direct"] = {"agent": direct[0].agent, "parts": plain([*map(part_data, direct)])}
     return packed
-
-
-def _part(part: Part) -> dict[str, Any]:
-    if not isinstance(part, ToolPart):
-        return dict(part)
-    extra = {
-        "agent": part.agent,
-        "by": part.by,
-        "outcome": part.outcome,
-        "waited": part.waited,
-        "decisions": [asdict(decision) for decision in part.decisions],
-        "parentID": part.parent_id,
-    }
-    return {**_plain(part.to_wire()), EXTRA: extra}
-
-
-def _plain(value: Any) -> Any:
-    """A value in JSON's types: a tool's metadata may hold anything."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
 def _sendable(value: Any) -> Any:
     if _pickles(value):
         return value
     if isinstance(value, ToolResult):
-        records = None if value.records is None else _plain(value.records)
-        return ToolResult(value.title, value.output, _plain(value.metadata), value.attachments, records)
-    return _plain(value)
+        records = None if value.records is None else plain(value.records)
+        return ToolResult(value.title, value.output, plain(value.metadata), value.attachments, records)
+    return plain(value)
 
 
 def pack_error(error: BaseException) -> tuple[str, bytes]:
@@ -144,12 +117,12 @@ def unpack_error(packed: tuple[str, bytes]) -> BaseException:
     return error
 
 
-def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
+async def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     """The outcome, its sessions taken into the workspace and its store."""
     outcome = result.outcome
     outcome.request = job_request
     outcome.error = None if result.error is None else unpack_error(result.error)
-    stored = [_store_session(workspace, packed) for packed in result.sessions]
+    stored = [await _store_session(workspace, packed) for packed in result.sessions]
     session = next((candidate for candidate in stored if candidate.id == outcome.session), None)
     if result.answer is not None and session is not None:
         fields = dict(result.answer)
@@ -159,24 +132,16 @@ def unpack(workspace: ToolHost, result: RunResult, job_request: Any) -> Outcome:
     return outcome
 
 
-def _store_session(workspace: ToolHost, packed: Mapping[str, Any]) -> AgentSession:
+async def _store_session(workspace: ToolHost, packed: Mapping[str, Any]) -> AgentSession:
     """Add a session to the workspace, with its messages and parts."""
-    session, store = AgentSession.from_wire(packed["info"]), workspace.store
-    direct = packed.get("direct")
-    if direct is not None:
-        session.message_id = ""
-        workspace.sessions.add(session)
-        message_id = workspace.sessions.open_message(session, direct["agent"])
-        for wire in direct["parts"]:
-            if store is not None:
-                store.put_part({**wire, "messageID": message_id})
-        return session
+    direct, store = packed.get("direct"), workspace.store
+    if direct is None:
+        return await store_session(workspace, packed["info"], packed["messages"])
+    session = AgentSession.from_wire(packed["info"])
+    session.message_id = ""
     workspace.sessions.add(session)
-    for wire in packed["messages"]:
-        if store is not None:
-            store.put_message(wire["info"])
-            for part in wire["parts"]:
-                store.put_part(part)
-        parts = [part_from_wire(part) for part in wire["parts"]]
-        session.messages.append(Message(dict(wire["info"]), parts))
+    message_id = workspace.sessions.open_message(session, direct["agent"])
+    if store is not None:
+        for part in direct["parts"]:
+            store.put_part({**part, "messageID": message_id})
     return session

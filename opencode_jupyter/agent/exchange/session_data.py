@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.messages import Message
+from ...core.messages import Message, Part
 from ...core.sessions import Session
+from ...core.state import ToolPart
 from ...core.store import rows
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ async def read(workspace: ToolHost, session: str | Session) -> tuple[Data, list[
     info = await store.session(id) if store is not None else None
     if store is None or info is None:
         opened = await workspace.sessions.open(session)
-        return plain(opened.to_wire()), [plain(_with_extra(message)) for message in opened.messages]
+        return plain(opened.to_wire()), [plain(message_data(message)) for message in opened.messages]
     messages: list[Data] = [{"info": message_info, "parts": []} for message_info in await store.messages(id)]
     by_id = {message["info"]["id"]: message for message in messages}
     for part in await store.parts(id):
@@ -60,14 +61,15 @@ def _has_nan(part: Data) -> bool:
     return False
 
 
-def _with_extra(message: Message) -> Data:
-    wire = message.to_wire()
-    parts = []
-    for part, data in zip(message.parts, wire["parts"], strict=True):
-        if isinstance(part, dict):
-            parts.append(data)
-        else:
-            decisions = [rows.decision_wire(decision) for decision in part.decisions]
-            extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": part.outcome}
-            parts.append({**data, EXTRA: {**extra, "decisions": decisions, "parentID": part.parent_id}})
-    return {"info": wire["info"], "parts": parts}
+def message_data(message: Message) -> Data:
+    """A message with its parts as plain data; parts have their `EXTRA`."""
+    return {"info": message.info, "parts": [part_data(part) for part in message.parts]}
+
+
+def part_data(part: Part) -> Data:
+    """A part in wire form; a tool's with its `EXTRA`."""
+    if not isinstance(part, ToolPart):
+        return part
+    decisions = [rows.decision_wire(decision) for decision in part.decisions]
+    extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": part.outcome}
+    return {**part.to_wire(), EXTRA: {**extra, "decisions": decisions, "parentID": part.parent_id}}
