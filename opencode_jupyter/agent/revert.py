@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 KEY = "revert"
 """Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
-WRITERS = ("edit", "write", "multiedit", "apply_patch")
-"""Tools whose changes `core.file_changes` keeps."""
 _WITHOUT_GIT = "revert:"
 """Begins the call id under which files put back without git are remembered."""
 
@@ -89,7 +87,7 @@ async def revert(
     """
     _require_idle(session)
     if to is None:
-        to = last_change(session)
+        to = last_change(workspace, session)
         if to is None:
             raise ToolError("No message of this session changed a file.")
     point = _point(session, to)
@@ -168,23 +166,23 @@ def visible(session: Session) -> list[Message]:
     return shown
 
 
-def last_change(session: Session) -> Message | None:
+def last_change(workspace: ToolHost, session: Session) -> Message | None:
     """The last visible message of the user's after which files were changed; None if there is none."""
     request: Message | None = None
     changing: Message | None = None
     for message in visible(session):
         if message.role == "user":
             request = message
-        elif request is not None and _changed_files(message):
+        elif request is not None and _changed_files(workspace, message):
             changing = request
     return changing
 
 
-def _changed_files(message: Message) -> bool:
+def _changed_files(workspace: ToolHost, message: Message) -> bool:
     """Return whether files were changed; where there are no snapshots, the calls of tools that write decide."""
-    return any(message.of_type("patch")) or any(
-        isinstance(call.state, Completed) and call.tool in WRITERS for call in message.calls
-    )
+    completed = (call.tool for call in message.calls if isinstance(call.state, Completed))
+    tools = map(workspace.registry.get, completed)
+    return any(message.of_type("patch")) or any(tool and tool.builtin and tool.effect == "writes" for tool in tools)
 
 
 # ---------------------------------------------------------------------- points
@@ -308,7 +306,7 @@ def _restore_without_git(
     result.files = list(dict.fromkeys(str(change.path) for change in taken))
     result.kept = {str(path): why for path, why in kept.items()}
     problem = workspace.service(Snapshots).why_not()
-    wrote = any(_changed_files(message) for message in session.messages[(new or old or _Point(0)).message :])
+    wrote = any(_changed_files(workspace, message) for message in session.messages[(new or old or _Point(0)).message :])
     if problem is not None and wrote:
         result.note = f"Only changes that tools made in this kernel can be undone here: {problem}."
 

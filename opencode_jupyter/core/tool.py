@@ -209,6 +209,7 @@ class Tool:
         permission: the permission that its requests use, by default its id; empty if it requests none.
         example: a line that calls it.
         card: how its calls are shown.
+        keeps_output: its outputs are instructions, so a long conversation keeps them.
         static: its bound form, if its definition depends on nothing; None for the others.
     """
 
@@ -228,6 +229,7 @@ class Tool:
         permission: str | None = None,
         example: str = "",
         card: CardSpec = PLAIN,
+        keeps_output: bool = False,
     ) -> None:
         if runs_in not in RUNS_IN:
             raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
@@ -243,6 +245,7 @@ class Tool:
         self.permission = id if permission is None else permission
         self.example = example
         self.card = card
+        self.keeps_output = keeps_output
         if builtin:
             CARDS[id] = card
         self._init = init

@@ -170,6 +170,7 @@ skill = Tool(
     effect="reads",
     card=CardSpec(body="skill", lines=_instructions, question="Load this skill?"),
     completions=names,
+    keeps_output=True,
     source=__name__,
 )
 skill.__doc__ = run.__doc__

@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING
 
 from ...core.call_state import Completed, ToolPart, now_ms
 from ...core.messages import Message
+from ...core.registry import Registry
 from .limits import PICTURE, estimate
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-KEPT = 40_000
+KEPT_TOKENS = 40_000
 """Tokens of the newest outputs that stay (OpenCode's number)."""
-WORTH = 20_000
+LEAST_FREED = 20_000
 """Tokens that dropping must free (OpenCode's number): it makes a provider read the whole conversation anew."""
 TURNS = 2
 """The user's last turns, in which nothing is dropped."""
-NEVER = frozenset({"skill"})
-"""Tools whose outputs are instructions, and stay."""
 
 
 def prune(conversation: Conversation) -> int:
-    """Mark old outputs, so that a model is sent a word in their place.
+    """Mark old outputs, so that a model is sent a note in their place.
 
     Returns:
         Tokens that this frees, roughly; 0 if there was too little, or ``compaction.prune`` is false.
     """
     if conversation.workspace.config.get("compaction", "prune") is False:
         return 0
-    old, freed = _old(conversation.session.messages)
-    if freed < WORTH:
+    old, freed = _old_outputs(conversation.session.messages, conversation.workspace.registry)
+    if freed < LEAST_FREED:
         return 0
     for message, part, state in old:
         part.state = dataclasses.replace(state, compacted=now_ms())
@@ -39,7 +38,7 @@ def prune(conversation: Conversation) -> int:
     return freed
 
 
-def _old(messages: list[Message]) -> tuple[list[tuple[Message, ToolPart, Completed]], int]:
+def _old_outputs(messages: list[Message], registry: Registry) -> tuple[list[tuple[Message, ToolPart, Completed]], int]:
     """The outputs beyond the newest ones, and how many tokens they have. Nothing before a summary is looked at."""
     outputs: list[tuple[Message, ToolPart, Completed]] = []
     turns = size_so_far = freed = 0
@@ -53,13 +52,14 @@ def _old(messages: list[Message]) -> tuple[list[tuple[Message, ToolPart, Complet
             continue
         for part in reversed(message.calls):
             state = part.state
-            if not isinstance(state, Completed) or part.tool in NEVER:
+            tool = registry.get(part.tool)
+            if not isinstance(state, Completed) or (tool is not None and tool.keeps_output):
                 continue
-            if state.compacted is not None:  # from here on it was done before
+            if state.compacted is not None:  # those before it were marked earlier
                 return outputs, freed
             size = estimate(state.output) + PICTURE * len(state.attachments)
             size_so_far += size
-            if size_so_far > KEPT:
+            if size_so_far > KEPT_TOKENS:
                 freed += size
                 outputs.append((message, part, state))
     return outputs, freed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, Workspace
 from opencode_jupyter.agent.compaction import overflows, prune, usable
-from opencode_jupyter.agent.compaction.pruning import KEPT, WORTH
+from opencode_jupyter.agent.compaction.pruning import KEPT_TOKENS, LEAST_FREED
 from opencode_jupyter.agent.conversation import Conversation
 from opencode_jupyter.agent.events import Usage
 from opencode_jupyter.agent.history import CLEARED
@@ -128,7 +128,7 @@ async def test_old_outputs_are_dropped(ws: Workspace) -> None:
 async def test_what_is_never_dropped(ws: Workspace) -> None:
     conversation = Conversation(ws, ws.sessions.create("one"))
     skill = turn(conversation, 100_000, tool="skill")
-    turn(conversation, KEPT)
+    turn(conversation, KEPT_TOKENS)
     turn(conversation)
     turn(conversation)
     assert prune(conversation) == 0
@@ -190,13 +190,13 @@ def test_what_is_dropped_adds_up(turns: list[list[int]]) -> None:
     sizes = [size for outputs in turns for size in outputs]
     gone = [flag for row in flags for flag in row]
     assert freed == sum(size for size, flag in zip(sizes, gone, strict=True) if flag)
-    assert freed == 0 or freed >= WORTH
+    assert freed == 0 or freed >= LEAST_FREED
     assert not any(flag for row in flags[-2:] for flag in row)
     assert gone == sorted(gone, reverse=True), "the oldest go first"
     looked_at = sum(size for outputs in turns[:-2] for size in outputs)
     if freed:
         newest = next(i for i in range(len(sizes) - 1, -1, -1) if gone[i])
         later = sizes[newest : len([s for row in turns[:-2] for s in row])]
-        assert sum(later) > KEPT, "what stays is the newest, as much as fits"
-        assert looked_at - freed <= KEPT
+        assert sum(later) > KEPT_TOKENS, "what stays is the newest, as much as fits"
+        assert looked_at - freed <= KEPT_TOKENS
     ws.close()

@@ -70,7 +70,7 @@ async def test_the_last_prompt_with_changes_and_back(ws: Workspace, project: Pat
     )
     session, after = first.session, files(project)
     await ask(ws, session)  # changes nothing
-    assert last_change(session) is first.messages[0]
+    assert last_change(ws, session) is first.messages[0]
 
     done = await revert(ws, session)
     assert files(project) == before
