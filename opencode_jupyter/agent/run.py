@@ -227,12 +227,12 @@ class Execution:
 
     async def _close_connections(self) -> None:
         """Let a stopped run leave no connection behind, not even one that only waits for the next request."""
-        rest = getattr(getattr(self._run, "model", None), "rest", None)
-        if rest is None:
+        close_idle = getattr(getattr(self._run, "model", None), "close_idle", None)
+        if close_idle is None:
             return
         with anyio.move_on_after(RESTING, shield=True):
             try:
-                await rest()
+                await close_idle()
             except Exception:
                 log.debug("a model's connections would not close", exc_info=True)
 

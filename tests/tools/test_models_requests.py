@@ -180,7 +180,7 @@ def test_what_was_sent_before_is_not_made_again(format: str) -> None:
     of = wire(format)
     turns = conversation()
     first = of.body(Request(turns=turns, tools=(READ,)))
-    of.takes = None  # type: ignore[assignment, method-assign]
+    of.accepts = None  # type: ignore[assignment, method-assign]
     assert of.body(Request(turns=turns, tools=(READ,))) == first  # asks about no picture again
     with pytest.raises(TypeError):
         of.body(Request(turns=conversation(), tools=(READ,)))

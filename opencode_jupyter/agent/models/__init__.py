@@ -1,4 +1,4 @@
-"""Models by name: everything between ``provider:model`` and the events of `agent.events`.
+"""ModelResolver by name: everything between ``provider:model`` and the events of `agent.events`.
 
 `ProviderModel` (`provider_model`) asks a model; a `ProviderAdapter` writes its requests and a `ResponseParser` reads
 its answers, one pair for each format: `openai`, `anthropic`, `google`. Nothing here uses a provider's own library:
@@ -27,18 +27,18 @@ async def resolve(workspace: ToolHost, name: str) -> Model:
         ModelError: kind ``setup`` (no such provider, a mistake in its entry, not trusted), ``not_found`` (a model that
             the provider's entry does not list), ``script``. A key is looked for at the first request.
     """
-    from .model_resolver import Models  # here: the three formats take 50 ms to load
+    from .model_resolver import ModelResolver  # here: the three formats take 50 ms to load
 
-    return await workspace.service(Models).model(name)
+    return await workspace.service(ModelResolver).model(name)
 
 
 def known(workspace: ToolHost) -> list[ModelInfo]:
-    """Models for completion: those that the configuration lists, and well-known ones of providers with a key. No
+    """ModelResolver for completion: those that the configuration lists, and well-known ones of providers with a key. No
     network.
     """
-    from .model_resolver import Models
+    from .model_resolver import ModelResolver
 
-    return workspace.service(Models).known()
+    return workspace.service(ModelResolver).known()
 
 
 def untrusted(workspace: ToolHost) -> list[Subject]:

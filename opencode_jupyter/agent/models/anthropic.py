@@ -14,9 +14,9 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import PerTools, PerTurn, encode, join_array, join_members
+from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .part_assembler import OpenCall, PartAssembler
-from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, count, schema_of, snake_keys, wire_name
+from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, schema_of, snake_keys, token_count, wire_name
 from .settings import ModelSettings, Provider
 
 # ---------------------------------------------------------------------- answers
@@ -39,8 +39,8 @@ class AnthropicParser(ResponseParser):
         super().__init__(parts)
         self._calls: dict[int, OpenCall] = {}
         self._inputs: dict[int, Any] = {}
-        self._thoughts: dict[int, dict[str, Any]] = {}
-        self._used: dict[str, Any] = {}
+        self._reasoning_blocks: dict[int, dict[str, Any]] = {}
+        self._counts: dict[str, Any] = {}
 
     def feed(self, value: Mapping[str, Any]) -> None:
         """One event of a stream."""
@@ -52,21 +52,21 @@ class AnthropicParser(ResponseParser):
         elif kind == "content_block_stop":
             self._stop(value.get("index", 0))
         elif kind == "message_start":
-            self._count((value.get("message") or {}).get("usage"))
+            self._read_usage((value.get("message") or {}).get("usage"))
         elif kind == "message_delta":
-            self._count(value.get("usage"))
-            self._why((value.get("delta") or {}).get("stop_reason"))
+            self._read_usage(value.get("usage"))
+            self._read_reason((value.get("delta") or {}).get("stop_reason"))
         elif kind == "message_stop":
             self.finished = self.closed = True
-            self.parts.end()
+            self.parts.end_all()
 
-    def whole(self, value: Mapping[str, Any]) -> None:
+    def feed_complete(self, value: Mapping[str, Any]) -> None:
         """An answer that is no stream."""
         for at, block in enumerate(value.get("content") or ()):
             self._start(at, block)
             self._stop(at)
-        self._count(value.get("usage"))
-        self._why(value.get("stop_reason"))
+        self._read_usage(value.get("usage"))
+        self._read_reason(value.get("stop_reason"))
         self.finished = self.closed = True
 
     # ------------------------------------------------------------------ blocks
@@ -75,62 +75,63 @@ class AnthropicParser(ResponseParser):
         kind = block.get("type")
         if kind == "text":
             self.parts.end_text()  # each block is a part of its own
-            self.parts.text(block.get("text") or "")
+            self.parts.add_text(block.get("text") or "")
         elif kind == "thinking":
-            self._thoughts[index] = {"signature": block.get("signature") or ""}
-            self.parts.reasoning(block.get("thinking") or "", begin=True)
+            self._reasoning_blocks[index] = {"signature": block.get("signature") or ""}
+            self.parts.add_reasoning(block.get("thinking") or "", begin=True)
         elif kind == "redacted_thinking":
-            self._thoughts[index] = {"redactedData": block.get("data") or ""}
-            self.parts.reasoning("", begin=True)
+            self._reasoning_blocks[index] = {"redactedData": block.get("data") or ""}
+            self.parts.add_reasoning("", begin=True)
         elif kind == "tool_use":
-            call = self.parts.call(str(block.get("id") or ""), str(block.get("name") or ""))
+            call = self.parts.start_call(str(block.get("id") or ""), str(block.get("name") or ""))
             self._calls[index] = call
             self._inputs[index] = block.get("input")
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         kind = delta.get("type")
         if kind == "text_delta":
-            self.parts.text(delta.get("text") or "")
+            self.parts.add_text(delta.get("text") or "")
         elif kind == "input_json_delta":
             if index in self._calls:
-                self.parts.arguments(self._calls[index], delta.get("partial_json") or "")
+                self.parts.add_arguments(self._calls[index], delta.get("partial_json") or "")
         elif kind == "thinking_delta":
-            self.parts.reasoning(delta.get("thinking") or "")
-        elif kind == "signature_delta" and index in self._thoughts:
-            self._thoughts[index]["signature"] = self._thoughts[index].get("signature", "") + delta.get("signature", "")
+            self.parts.add_reasoning(delta.get("thinking") or "")
+        elif kind == "signature_delta" and index in self._reasoning_blocks:
+            reasoning = self._reasoning_blocks[index]
+            reasoning["signature"] = reasoning.get("signature", "") + delta.get("signature", "")
 
     def _stop(self, index: int) -> None:
         if index in self._calls:
             call = self._calls.pop(index)
             arguments = self._inputs.pop(index)
             if arguments and not call.arguments:
-                self.parts.arguments(call, json.dumps(arguments, ensure_ascii=False))  # all in one piece
+                self.parts.add_arguments(call, json.dumps(arguments, ensure_ascii=False))  # all in one piece
             self.parts.end_call(call)
-        elif index in self._thoughts:
-            metadata = {key: value for key, value in self._thoughts.pop(index).items() if value}
+        elif index in self._reasoning_blocks:
+            metadata = {key: value for key, value in self._reasoning_blocks.pop(index).items() if value}
             self.parts.end_reasoning({"anthropic": metadata} if metadata else None)
         else:
             self.parts.end_text()
 
     # ------------------------------------------------------------------ the end
 
-    def _why(self, reason: Any) -> None:
+    def _read_reason(self, reason: Any) -> None:
         if reason:
             self.reason = REASONS.get(str(reason), "other")
 
-    def _count(self, used: Any) -> None:
+    def _read_usage(self, used: Any) -> None:
         """Take over counts; the later ones are sums, not additions."""
         if not isinstance(used, Mapping):
             return
-        self._used.update({key: value for key, value in used.items() if value is not None})
-        details = self._used.get("output_tokens_details")
-        thought = count(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0
+        self._counts.update({key: value for key, value in used.items() if value is not None})
+        details = self._counts.get("output_tokens_details")
+        thought = token_count(details.get("thinking_tokens")) if isinstance(details, Mapping) else 0
         self.usage = Usage(
-            input=count(self._used.get("input_tokens")),
-            output=max(0, count(self._used.get("output_tokens")) - thought),
+            input=token_count(self._counts.get("input_tokens")),
+            output=max(0, token_count(self._counts.get("output_tokens")) - thought),
             reasoning=thought,
-            cache_read=count(self._used.get("cache_read_input_tokens")),
-            cache_write=count(self._used.get("cache_creation_input_tokens")),
+            cache_read=token_count(self._counts.get("cache_read_input_tokens")),
+            cache_write=token_count(self._counts.get("cache_creation_input_tokens")),
         )
 
 
@@ -139,11 +140,11 @@ class AnthropicParser(ResponseParser):
 VERSION = "2023-06-01"
 BETA = "interleaved-thinking-2025-05-14,fine-grained-tool-streaming-2025-05-14"
 """Thoughts between calls, and arguments that stream as they are written; as OpenCode asks for them."""
-MOST_OUTPUT = 32_000
+DEFAULT_OUTPUT = 32_000
 """Tokens of an answer by default: the API requires a number. OpenCode's."""
-OLD = (("claude-3-5-", 8192), ("claude-3-7-", 64_000), ("claude-3-", 4096), ("claude-2", 4096))
+OUTPUT_LIMITS = (("claude-3-5-", 8192), ("claude-3-7-", 64_000), ("claude-3-", 4096), ("claude-2", 4096))
 """Models that take less (Anthropic's table of models)."""
-MARK = b',"cache_control":{"type":"ephemeral"}}'
+CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 """On a block, it makes the provider cache the request up to there."""
 _BAD_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -170,8 +171,8 @@ class AnthropicAdapter(ProviderAdapter):
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
-        self._turn = PerTurn(self._blocks)
-        self._tools = PerTools(_tools)
+        self._turn = TurnCache(self._blocks)
+        self._tools = ToolsCache(_tools)
 
     def url(self) -> str:
         """Where requests go."""
@@ -189,7 +190,7 @@ class AnthropicAdapter(ProviderAdapter):
     def body(self, request: Request) -> bytes:
         """A request."""
         options = snake_keys(self.options(request))
-        head: dict[str, Any] = {"model": self.api_id, "stream": True, "max_tokens": self._most(request)}
+        head: dict[str, Any] = {"model": self.api_id, "stream": True, "max_tokens": self._max_tokens(request)}
         thinking = options.get("thinking")
         thinks = isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive")
         if thinks and isinstance(thinking.get("budget_tokens"), int):
@@ -202,7 +203,7 @@ class AnthropicAdapter(ProviderAdapter):
                 head["top_p"] = request.top_p
         head.update(options)
         if thinks:
-            _fits(thinking.get("budget_tokens"), head["max_tokens"], self.info.full)
+            _check_thinking_budget(thinking.get("budget_tokens"), head["max_tokens"], self.info.full)
         parts = {"messages": self._messages(request.turns)}
         system = [{"type": "text", "text": text} for text in request.system if text.strip()]
         for block in system[:2]:
@@ -211,12 +212,12 @@ class AnthropicAdapter(ProviderAdapter):
             head["system"] = system
         if request.tools and self.settings.tools:
             parts["tools"] = self._tools(request.tools)
-            head["tool_choice"] = _choice(request.tool_choice, thinks)
+            head["tool_choice"] = _tool_choice(request.tool_choice, thinks)
         return join_members(head, **parts)
 
-    def _most(self, request: Request) -> int:
-        limit = next((most for start, most in OLD if self.api_id.startswith(start)), self.info.output)
-        requested = request.max_output or min(MOST_OUTPUT, limit or MOST_OUTPUT)
+    def _max_tokens(self, request: Request) -> int:
+        limit = next((limit for start, limit in OUTPUT_LIMITS if self.api_id.startswith(start)), self.info.output)
+        requested = request.max_output or min(DEFAULT_OUTPUT, limit or DEFAULT_OUTPUT)
         return min(requested, limit) if limit else requested
 
     # ------------------------------------------------------------------ turns
@@ -243,41 +244,41 @@ class AnthropicAdapter(ProviderAdapter):
         encoded = [encode(block) for block in self._encode(turn) if block is not None]
         marked = list(encoded)
         if marked and not marked[-1].startswith((b'{"type":"thinking"', b'{"type":"redacted_thinking"')):
-            marked[-1] = marked[-1][:-1] + MARK
+            marked[-1] = marked[-1][:-1] + CACHE_MARK
         role = "assistant" if turn.role == "assistant" else "user"
         return EncodedTurn(role, b",".join(encoded), b",".join(marked))
 
-    def _media(self, media: MediaPiece) -> dict[str, Any]:
+    def _encode_media(self, media: MediaPiece) -> dict[str, Any]:
         source = {"type": "base64", "media_type": media.mime, "data": media.data}
         if media.mime.startswith("image/"):
             return {"type": "image", "source": source}
         titled = {"title": media.filename} if media.filename else {}
         return {"type": "document", "source": source, **titled}
 
-    def _user(self, turn: Turn) -> list[dict[str, Any] | None]:
+    def _encode_user(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
         for piece in turn.pieces:
             if not isinstance(piece, MediaPiece):
-                out.append(_text(piece))
-            elif self.takes(piece):
-                out.append(self._media(piece))
+                out.append(_text_block(piece))
+            elif self.accepts(piece):
+                out.append(self._encode_media(piece))
             else:
-                out.append({"type": "text", "text": self.left_out(piece)})
+                out.append({"type": "text", "text": self.omission_note(piece)})
         return out
 
-    def _assistant(self, turn: Turn) -> list[dict[str, Any] | None]:
+    def _encode_assistant(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
         for piece in turn.pieces:
             if isinstance(piece, TextPiece):
-                out.append(_text(piece))
+                out.append(_text_block(piece))
             elif isinstance(piece, ReasoningPiece) and self.is_own(turn):
-                out.append(_thought(piece))
+                out.append(_thinking_block(piece))
             elif isinstance(piece, CallPiece):
                 name, call_id = wire_name(piece.name), wire_id(piece.id)
                 out.append({"type": "tool_use", "id": call_id, "name": name, "input": piece.arguments})
         return out
 
-    def _results(self, turn: Turn) -> list[dict[str, Any] | None]:
+    def _encode_results(self, turn: Turn) -> list[dict[str, Any] | None]:
         out: list[dict[str, Any] | None] = []
         attached: list[dict[str, Any] | None] = []
         for piece, text, media in self._each_result(turn):
@@ -296,7 +297,7 @@ class AnthropicAdapter(ProviderAdapter):
         return out
 
 
-def _fits(budget: Any, most: Any, model: str) -> None:
+def _check_thinking_budget(budget: Any, most: Any, model: str) -> None:
     """Refuse a budget for thoughts that leaves nothing of the answer's limit, which counts them too: the API would."""
     if isinstance(budget, int) and isinstance(most, int) and budget >= most:
         raise ModelError(
@@ -313,14 +314,14 @@ def wire_id(id: str) -> str:
     return id if plain == id and id else f"{plain[:40]}_{hashlib.sha256(id.encode()).hexdigest()[:8]}"
 
 
-def _text(piece: Any) -> dict[str, Any] | None:
+def _text_block(piece: Any) -> dict[str, Any] | None:
     """A block of text; None for one without words, which the API refuses."""
     if not isinstance(piece, TextPiece) or not piece.text.strip():
         return None
     return {"type": "text", "text": piece.text}
 
 
-def _thought(piece: ReasoningPiece) -> dict[str, Any] | None:
+def _thinking_block(piece: ReasoningPiece) -> dict[str, Any] | None:
     """A thought with its signature; None without one: the API refuses it then."""
     own = (piece.metadata or {}).get("anthropic")
     if not isinstance(own, Mapping):
@@ -345,7 +346,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
     )
 
 
-def _choice(choice: str, thinks: bool) -> dict[str, Any]:
+def _tool_choice(choice: str, thinks: bool) -> dict[str, Any]:
     if choice in ("auto", "none"):
         return {"type": choice}
     if thinks:

@@ -23,7 +23,7 @@ _IMAGES = re.compile(
 """Models of others that do."""
 _THINKS = re.compile(r"gemini-(2\.5|[3-9])(?!.*(image|tts|live))")
 """Google's models that show their thoughts when they are asked to."""
-GREAT = ("openai", "anthropic", "google")
+MAJOR = ("openai", "anthropic", "google")
 
 
 @cache
@@ -49,7 +49,7 @@ def describe_model(provider: str, model: str, wire: str) -> ModelInfo:
     cost = None
     if columns is not None and (columns[1] or columns[2]):
         cost = Cost(columns[1], columns[2], columns[3] or columns[1], columns[4] or columns[1])
-    if provider in GREAT:
+    if provider in MAJOR:
         images = _NO_IMAGES.match(model) is None
         documents = images
     else:

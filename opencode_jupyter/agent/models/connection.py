@@ -16,7 +16,7 @@ from ...core.threads import submit
 if TYPE_CHECKING:
     import httpx2
 
-CONNECT = 30.0
+CONNECT_SECONDS = 30.0
 """Seconds for a connection to stand."""
 MOST_CONNECTIONS = 200
 """At a time: as many as runs go side by side."""
@@ -33,7 +33,7 @@ class ProviderConnection:
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = WeakKeyDictionary()
-        self._asking: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+        self._active: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
         self.library: Any = None
         """The HTTP library, once it is loaded."""
 
@@ -51,7 +51,7 @@ class ProviderConnection:
 
         self.library = httpx2
         return httpx2.AsyncClient(
-            timeout=httpx2.Timeout(self._timeout, connect=CONNECT),
+            timeout=httpx2.Timeout(self._timeout, connect=CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=20, keepalive_expiry=60),
             mounts=dict.fromkeys(LOOPBACK),
             follow_redirects=False,
@@ -67,20 +67,20 @@ class ProviderConnection:
         """
         client = await self.open()
         loop = asyncio.get_running_loop()
-        self._asking[loop] = self._asking.get(loop, 0) + 1
-        shaking = _Handshake()
-        watched = {"trace": shaking.on}
+        self._active[loop] = self._active.get(loop, 0) + 1
+        handshake = _Handshake()
+        extensions = {"trace": handshake.trace}
         try:
-            async with client.stream("POST", url, headers=headers, content=body, extensions=watched) as response:
+            async with client.stream("POST", url, headers=headers, content=body, extensions=extensions) as response:
                 yield response
         finally:
-            self._asking[loop] -= 1
-            await shaking.end()
+            self._active[loop] -= 1
+            await handshake.close_unfinished()
 
-    async def rest(self) -> None:
+    async def close_idle(self) -> None:
         """Close the connections that this loop keeps for its next request, unless one is under way."""
         loop = asyncio.get_running_loop()
-        if not self._asking.get(loop):
+        if not self._active.get(loop):
             client = self._clients.pop(loop, None)
             if client is not None:
                 await client.aclose()
@@ -103,19 +103,19 @@ class _Handshake:
 
     def __init__(self) -> None:
         self._stream: Any = None
-        self._begun = False
+        self._started = False
 
-    async def on(self, step: str, info: Mapping[str, Any]) -> None:
+    async def trace(self, step: str, info: Mapping[str, Any]) -> None:
         """A step of the library."""
         if step.endswith("connect_tcp.complete"):
             self._stream = info["return_value"]
         elif step.endswith("start_tls.started"):
-            self._begun = True
+            self._started = True
         elif step.endswith("start_tls.complete"):
-            self._begun = False
+            self._started = False
 
-    async def end(self) -> None:
+    async def close_unfinished(self) -> None:
         """The request is over."""
-        if self._begun and self._stream is not None:
+        if self._started and self._stream is not None:
             with anyio.CancelScope(shield=True), contextlib.suppress(Exception):
                 await self._stream.aclose()

@@ -46,7 +46,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-class PerTurn(Generic[T]):
+class TurnCache(Generic[T]):
     """The encoded form of each turn, for as long as the turn exists."""
 
     def __init__(self, make: Callable[[Turn], T]) -> None:
@@ -61,7 +61,7 @@ class PerTurn(Generic[T]):
         return encoded
 
 
-class PerTools(Generic[T]):
+class ToolsCache(Generic[T]):
     """What was made of the last list of tools: it stays the same for most of a session."""
 
     def __init__(self, make: Callable[[Sequence[ToolSpec]], T]) -> None:

@@ -10,16 +10,16 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import PerTools, PerTurn, encode, join_array, join_members
+from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .part_assembler import PartAssembler
 from .provider_adapter import (
     ATTACHED,
-    BadCallError,
-    BlockedError,
+    BlockedPromptError,
+    MalformedCallError,
     ProviderAdapter,
     ResponseParser,
-    count,
     schema_of,
+    token_count,
     wire_name,
 )
 from .settings import ModelSettings, Provider
@@ -53,10 +53,10 @@ class GoogleParser(ResponseParser):
         """One event of a stream."""
         used = value.get("usageMetadata")
         if isinstance(used, Mapping):
-            self._used(used)
+            self._read_usage(used)
         blocked = (value.get("promptFeedback") or {}).get("blockReason")
         if blocked:
-            raise BlockedError(str(blocked))
+            raise BlockedPromptError(str(blocked))
         candidates = value.get("candidates")
         candidate = candidates[0] if isinstance(candidates, list) and candidates else None
         if not isinstance(candidate, Mapping):
@@ -69,10 +69,10 @@ class GoogleParser(ResponseParser):
             self.reason = REASONS.get(str(reason), "other")
             if candidate.get("finishMessage"):
                 self.metadata["google"] = {"finishMessage": candidate["finishMessage"]}
-            self._end_thought()
+            self._end_reasoning()
             if self.reason == "error" and not self.parts.has_content:
-                raise BadCallError(str(candidate.get("finishMessage") or reason))
-            self.parts.end()
+                raise MalformedCallError(str(candidate.get("finishMessage") or reason))
+            self.parts.end_all()
 
     # ------------------------------------------------------------------ inside
 
@@ -80,11 +80,11 @@ class GoogleParser(ResponseParser):
         signature = part.get("thoughtSignature")
         call = part.get("functionCall")
         if isinstance(call, Mapping):
-            self._end_thought()
-            opened = self.parts.call(str(call.get("id") or ""), str(call.get("name") or ""))
+            self._end_reasoning()
+            opened = self.parts.start_call(str(call.get("id") or ""), str(call.get("name") or ""))
             if signature:
                 opened.metadata = {"google": {"thoughtSignature": signature}}
-            self.parts.arguments(opened, json.dumps(call.get("args") or {}, ensure_ascii=False))
+            self.parts.add_arguments(opened, json.dumps(call.get("args") or {}, ensure_ascii=False))
             self.parts.end_call(opened)
             return
         text = part.get("text")
@@ -92,23 +92,25 @@ class GoogleParser(ResponseParser):
             return
         if part.get("thought"):
             self._signature = signature or self._signature
-            self.parts.reasoning(text)
+            self.parts.add_reasoning(text)
         elif text:
-            self._end_thought()
-            self.parts.text(text)
+            self._end_reasoning()
+            self.parts.add_text(text)
 
-    def _end_thought(self) -> None:
+    def _end_reasoning(self) -> None:
         metadata = {"google": {"thoughtSignature": self._signature}} if self._signature else None
         self.parts.end_reasoning(metadata)
         self._signature = None
 
-    def _used(self, used: Mapping[str, Any]) -> None:
-        read = count(used.get("cachedContentTokenCount"))
+    def _read_usage(self, used: Mapping[str, Any]) -> None:
+        read = token_count(used.get("cachedContentTokenCount"))
         total = used.get("totalTokenCount")
         self.usage = Usage(
-            input=max(0, count(used.get("promptTokenCount")) + count(used.get("toolUsePromptTokenCount")) - read),
-            output=count(used.get("candidatesTokenCount")),
-            reasoning=count(used.get("thoughtsTokenCount")),
+            input=max(
+                0, token_count(used.get("promptTokenCount")) + token_count(used.get("toolUsePromptTokenCount")) - read
+            ),
+            output=token_count(used.get("candidatesTokenCount")),
+            reasoning=token_count(used.get("thoughtsTokenCount")),
             cache_read=read,
             total=int(total) if isinstance(total, int) else None,
         )
@@ -116,7 +118,7 @@ class GoogleParser(ResponseParser):
 
 # ---------------------------------------------------------------------- requests
 
-TOP = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
+REQUEST_OPTIONS = frozenset({"safetySettings", "cachedContent", "labels", "toolConfig"})
 """Options that stand in the request itself; the others belong to its ``generationConfig``."""
 NO_SIGNATURE = "skip_thought_signature_validator"
 """What Google's documentation gives for calls that another model made: Gemini 3 refuses a call without a signature."""
@@ -129,8 +131,8 @@ class GoogleAdapter(ProviderAdapter):
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
-        self._turn = PerTurn(self._parts)
-        self._tools = PerTools(_tools)
+        self._turn = TurnCache(self._parts)
+        self._tools = ToolsCache(_tools)
         self._signs = "gemini-3" in self.api_id or "gemini-4" in self.api_id
 
     def url(self) -> str:
@@ -145,7 +147,7 @@ class GoogleAdapter(ProviderAdapter):
     def body(self, request: Request) -> bytes:
         """A request."""
         options = self.options(request)
-        head: dict[str, Any] = {name: options.pop(name) for name in list(options) if name in TOP}
+        head: dict[str, Any] = {name: options.pop(name) for name in list(options) if name in REQUEST_OPTIONS}
         config: dict[str, Any] = {}
         if self.settings.temperature and request.temperature is not None:
             config["temperature"] = request.temperature
@@ -162,7 +164,7 @@ class GoogleAdapter(ProviderAdapter):
             head["systemInstruction"] = {"parts": system}
         parts = {"contents": self._contents(request.turns)}
         if request.tools and self.settings.tools:
-            head.setdefault("toolConfig", {"functionCallingConfig": _choice(request.tool_choice)})
+            head.setdefault("toolConfig", {"functionCallingConfig": _tool_choice(request.tool_choice)})
             parts["tools"] = self._tools(request.tools)
         return join_members(head, **parts)
 
@@ -184,19 +186,19 @@ class GoogleAdapter(ProviderAdapter):
         """A turn's parts, joined by commas."""
         return b",".join(encode(part) for part in self._encode(turn))
 
-    def _media(self, media: MediaPiece) -> dict[str, Any]:
+    def _encode_media(self, media: MediaPiece) -> dict[str, Any]:
         return {"inlineData": {"mimeType": media.mime, "data": media.data}}
 
-    def _user(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_user(self, turn: Turn) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
         for piece in turn.pieces:
             if isinstance(piece, TextPiece) and piece.text:
                 out.append({"text": piece.text})
             elif isinstance(piece, MediaPiece):
-                out.append(self._media(piece) if self.takes(piece) else {"text": self.left_out(piece)})
+                out.append(self._encode_media(piece) if self.accepts(piece) else {"text": self.omission_note(piece)})
         return out
 
-    def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_assistant(self, turn: Turn) -> list[dict[str, Any]]:
         own = self.is_own(turn)
         out: list[dict[str, Any]] = []
         called = False
@@ -216,7 +218,7 @@ class GoogleAdapter(ProviderAdapter):
                 out.append(call)
         return out
 
-    def _results(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_results(self, turn: Turn) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
         attached: list[dict[str, Any]] = []
         for piece, text, media in self._each_result(turn):
@@ -245,7 +247,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
     return encode([{"functionDeclarations": declared}])
 
 
-def _choice(choice: str) -> dict[str, Any]:
+def _tool_choice(choice: str) -> dict[str, Any]:
     if choice == "auto":
         return {"mode": "AUTO"}
     if choice == "none":

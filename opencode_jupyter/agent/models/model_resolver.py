@@ -24,7 +24,7 @@ from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
 from .providers import ALIASES, BUILT_IN, UNSUPPORTED, configured_provider, describe_model, split_name
 from .settings import Provider
-from .trust import LOOPBACK, subject, trusted
+from .trust import LOOPBACK, is_trusted, trust_subject
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -38,7 +38,7 @@ KEYRING_SECONDS = 20.0
 """How long the system's keyring may take; it may ask a person to unlock it."""
 
 
-class Models:
+class ModelResolver:
     """The models of a workspace: one object for each name, as long as the configuration stays."""
 
     def __init__(self, workspace: ToolHost) -> None:
@@ -65,7 +65,7 @@ class Models:
             self._config, self._models, self._connections = self._workspace.config, {}, {}
         resolved = self._models.get(name)
         if resolved is None:
-            resolved = self._models[name] = self._make(name, id, model)
+            resolved = self._models[name] = self._create(name, id, model)
         return resolved
 
     def _scripted(self, path: str) -> Model:
@@ -103,8 +103,8 @@ class Models:
             words = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
             raise ModelError(f"{words} There are {', '.join(everyone)}; {own}", "setup", provider=name)
-        to_trust = subject(self._workspace, id)
-        if not trusted(self._workspace, to_trust):
+        to_trust = trust_subject(self._workspace, id)
+        if not is_trusted(self._workspace, to_trust):
             assert to_trust is not None
             words = f"{to_trust.name}: the project's configuration {to_trust.shown['content']}"
             advice = "Trust it with %tools trust, or put the entry into your own configuration"
@@ -117,7 +117,7 @@ class Models:
 
     # ------------------------------------------------------------------ models
 
-    def _make(self, name: str, id: str, model: str) -> Model:
+    def _create(self, name: str, id: str, model: str) -> Model:
         if not id:
             raise self._no_provider_error(model)
         provider = self.provider(id)
@@ -135,7 +135,7 @@ class Models:
         wire = ADAPTERS[provider.format](provider, info, settings)
         return ProviderModel(
             wire,
-            _Keys(provider).key,
+            _KeySource(provider).key,
             connection,
             lambda unknown: [known_model for known_model in near_names(unknown, names) if known_model != unknown],
         )
@@ -179,7 +179,7 @@ class Models:
         return BUILT_IN.get(id) if entry is None else configured_provider(id, entry)
 
 
-class _Keys:
+class _KeySource:
     """Where a provider's key is; found once, but looked for again as long as there is none."""
 
     def __init__(self, provider: Provider) -> None:
@@ -193,7 +193,7 @@ class _Keys:
         if provider.key:
             return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
         key = api_keys.from_environment(provider.keys) or self._keyring
-        if key is None and self._is_in_keyring_perhaps():
+        if key is None and self._may_be_in_keyring():
             self._asked = True
             try:
                 async with asyncio.timeout(KEYRING_SECONDS):
@@ -206,7 +206,7 @@ class _Keys:
             raise ModelError(words, "auth", provider=provider.id)
         return key
 
-    def _is_in_keyring_perhaps(self) -> bool:
+    def _may_be_in_keyring(self) -> bool:
         """Return whether to ask the keyring: each time where there must be a key, once where there may be one."""
         provider = self._provider
         if not provider.keyless:
@@ -226,11 +226,13 @@ def _with_environment_url(provider: Provider) -> Provider:
                 url += "/v1beta"
             return replace(provider, url=url)
     if provider.id == "ollama" and provider.url == BUILT_IN["ollama"].url:
-        return replace(provider, url=_ollama(os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or ""))
+        return replace(
+            provider, url=_ollama_url(os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or "")
+        )
     return provider
 
 
-def _ollama(host: str) -> str:
+def _ollama_url(host: str) -> str:
     """Ollama's base URL from its own variable: a host, host and port, or an address."""
     host = host.strip().rstrip("/")
     if not host:

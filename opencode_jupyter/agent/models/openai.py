@@ -12,9 +12,18 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import PerTools, PerTurn, encode, join_array, join_members
+from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .part_assembler import OpenCall, PartAssembler
-from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, count, schema_of, snake, snake_keys, wire_name
+from .provider_adapter import (
+    ATTACHED,
+    ProviderAdapter,
+    ResponseParser,
+    schema_of,
+    snake,
+    snake_keys,
+    token_count,
+    wire_name,
+)
 from .settings import ModelSettings, Provider
 
 # ---------------------------------------------------------------------- answers
@@ -33,7 +42,7 @@ REASONS: dict[str, FinishReason] = {
     "sensitive": "content-filter",
     "error": "error",
 }
-THOUGHTS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields that servers put thoughts in: DeepSeek, vLLM and others; OpenRouter, Groq and Ollama."""
 
 
@@ -51,7 +60,7 @@ class OpenAIParser(ResponseParser):
         """One event of a stream."""
         used = value.get("usage") or _mapping(value.get("x_groq")).get("usage")
         if isinstance(used, Mapping):
-            self._used(used)
+            self._read_usage(used)
         choices = value.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, Mapping) or choice.get("index") not in (0, None):
@@ -63,8 +72,8 @@ class OpenAIParser(ResponseParser):
             if reason:
                 self.finished = True
                 self.reason = "content-filter" if self._refused else REASONS.get(str(reason).lower(), "other")
-                self._end_thought()
-                self.parts.end()
+                self._end_reasoning()
+                self.parts.end_all()
 
     # ------------------------------------------------------------------ inside
 
@@ -72,48 +81,50 @@ class OpenAIParser(ResponseParser):
         details = delta.get("reasoning_details")
         if isinstance(details, list):
             self._details += details
-        for name in THOUGHTS:
+        for name in REASONING_FIELDS:
             thought = delta.get(name)
             if isinstance(thought, str) and thought:
                 self._field = name
-                self.parts.reasoning(thought)
+                self.parts.add_reasoning(thought)
                 break
         content = delta.get("content")
         if isinstance(content, str):
             self._text(content)
         for piece in content if isinstance(content, list) else ():
-            self._piece(piece)
+            self._content_piece(piece)
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
             self._refused = True
             self._text(refusal)
         calls = delta.get("tool_calls")
         if isinstance(calls, list) and calls:
-            self._end_thought()
+            self._end_reasoning()
             for at, call in enumerate(calls):
                 if isinstance(call, Mapping):
                     self._call(call, at if len(calls) > 1 else None)
 
     def _text(self, text: str) -> None:
         if text:
-            self._end_thought()
-            self.parts.text(text)
+            self._end_reasoning()
+            self.parts.add_text(text)
 
-    def _piece(self, piece: Any) -> None:
+    def _content_piece(self, piece: Any) -> None:
         """A piece of a content that is a list, as Mistral sends it."""
         if not isinstance(piece, Mapping):
             return
         if piece.get("type") == "thinking":
             thinking = piece.get("thinking")
             for entry in thinking if isinstance(thinking, list) else [thinking]:
-                self.parts.reasoning(str(entry.get("text") or "") if isinstance(entry, Mapping) else str(entry or ""))
+                self.parts.add_reasoning(
+                    str(entry.get("text") or "") if isinstance(entry, Mapping) else str(entry or "")
+                )
         elif isinstance(piece.get("text"), str):
             self._text(piece["text"])
 
-    def _end_thought(self) -> None:
-        if self._details and not self.parts.thinking:
-            self.parts.reasoning("", begin=True)  # all there is of it is for the provider alone
-        if not self.parts.thinking:
+    def _end_reasoning(self) -> None:
+        if self._details and not self.parts.is_reasoning:
+            self.parts.add_reasoning("", begin=True)  # all there is of it is for the provider alone
+        if not self.parts.is_reasoning:
             return
         metadata: dict[str, Any] = {}
         if self._field:
@@ -135,14 +146,14 @@ class OpenAIParser(ResponseParser):
         index = value.get("index") if isinstance(value.get("index"), int) else position
         call = self._find_call(index, provider_id, name, text)
         if call is None:
-            call = self.parts.call(provider_id, name)
+            call = self.parts.start_call(provider_id, name)
             self._by_index[index if index is not None else len(self._by_index)] = call
         else:
-            self.parts.named(call, name)
+            self.parts.add_name(call, name)
             call.provider_id = call.provider_id or provider_id
             if not call.started:
                 call.id = call.id or provider_id
-        self.parts.arguments(call, text)
+        self.parts.add_arguments(call, text)
 
     def _find_call(self, index: int | None, provider_id: str, name: str, text: str) -> OpenCall | None:
         """The call that an entry belongs to; None if a new one begins with it."""
@@ -156,27 +167,27 @@ class OpenAIParser(ResponseParser):
             return None
         if provider_id and call.provider_id and provider_id != call.provider_id:
             return None  # all calls under one index, as Google's and some local servers have it
-        if name and call.whole and (text or name != call.name):
+        if name and call.is_complete and (text or name != call.name):
             return None  # another call that forgot its id
         if (
             index is None
             and not provider_id
             and name != call.name
-            and self.parts.offers(name)
-            and self.parts.offers(call.name)
+            and self.parts.has_tool(name)
+            and self.parts.has_tool(call.name)
         ):
             return None  # the same, without arguments
         return call
 
-    def _used(self, used: Mapping[str, Any]) -> None:
+    def _read_usage(self, used: Mapping[str, Any]) -> None:
         prompt_details = _mapping(used.get("prompt_tokens_details"))
         completion_details = _mapping(used.get("completion_tokens_details"))
-        prompt, completion = count(used.get("prompt_tokens")), count(used.get("completion_tokens"))
-        read = count(
+        prompt, completion = token_count(used.get("prompt_tokens")), token_count(used.get("completion_tokens"))
+        read = token_count(
             prompt_details.get("cached_tokens") or used.get("prompt_cache_hit_tokens") or used.get("cached_tokens")
         )  # OpenAI; DeepSeek; Moonshot
-        wrote = count(prompt_details.get("cache_write_tokens"))  # OpenRouter
-        thought = count(completion_details.get("reasoning_tokens"))
+        wrote = token_count(prompt_details.get("cache_write_tokens"))  # OpenRouter
+        thought = token_count(completion_details.get("reasoning_tokens"))
         total = used.get("total_tokens")
         self.usage = Usage(
             input=max(0, prompt - read - wrote),
@@ -222,11 +233,13 @@ def _merge_details(details: list[Any]) -> list[dict[str, Any]]:
 
 FIXED_TEMPERATURE = re.compile(r"^(o\d|gpt-[5-9])(?!.*chat)")
 """OpenAI's reasoning models: they refuse a temperature."""
-LONGEST_ID = 40
+MAX_ID_LENGTH = 40
 """Characters of a call's id, for OpenAI."""
 MISTRAL_ID = re.compile(r"^[a-zA-Z0-9]{9}$")
 """The only ids that Mistral takes."""
-NO_FIELD = frozenset({"thinking", "reasoning", "provider", "plugins", "chatTemplateArgs", "chat_template_kwargs"})
+UNCHANGED_OPTIONS = frozenset(
+    {"thinking", "reasoning", "provider", "plugins", "chatTemplateArgs", "chat_template_kwargs"}
+)
 """Options whose inner names are the provider's own already."""
 
 
@@ -237,8 +250,8 @@ class OpenAIAdapter(ProviderAdapter):
 
     def __init__(self, provider: Provider, info: ModelInfo, settings: ModelSettings) -> None:
         super().__init__(provider, info, settings)
-        self._turn = PerTurn(self._messages)
-        self._tools = PerTools(_tools)
+        self._turn = TurnCache(self._messages)
+        self._tools = ToolsCache(_tools)
         self._openai = provider.id == "openai"
         self._mistral = provider.id == "mistral"
 
@@ -265,14 +278,14 @@ class OpenAIAdapter(ProviderAdapter):
         if self._openai and request.session:
             head["prompt_cache_key"] = request.session
         for name, value in options.items():
-            head[snake(name)] = value if name in NO_FIELD else snake_keys(value)
+            head[snake(name)] = value if name in UNCHANGED_OPTIONS else snake_keys(value)
         messages = [self._turn(turn) for turn in request.turns]
         system = "\n\n".join(paragraph for paragraph in request.system if paragraph)
         if system:
             messages.insert(0, encode({"role": "system", "content": system}))
         parts = {"messages": join_array([message for message in messages if message])}
         if request.tools and self.settings.tools:
-            head["tool_choice"] = _choice(request.tool_choice)
+            head["tool_choice"] = _tool_choice(request.tool_choice)
             parts["tools"] = self._tools(request.tools)
         return join_members(head, **parts)
 
@@ -282,28 +295,28 @@ class OpenAIAdapter(ProviderAdapter):
         """A turn's messages, joined by commas."""
         return b",".join(encode(message) for message in self._encode(turn))
 
-    def _user(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_user(self, turn: Turn) -> list[dict[str, Any]]:
         content: list[dict[str, Any]] = []
         for piece in turn.pieces:
             if isinstance(piece, TextPiece) and piece.text:
                 content.append({"type": "text", "text": piece.text})
-            elif isinstance(piece, MediaPiece) and self.takes(piece):
-                content.append(self._media(piece))
+            elif isinstance(piece, MediaPiece) and self.accepts(piece):
+                content.append(self._encode_media(piece))
             elif isinstance(piece, MediaPiece):
-                content.append({"type": "text", "text": self.left_out(piece)})
+                content.append({"type": "text", "text": self.omission_note(piece)})
         if not content:
             return []
         texts = [entry["text"] for entry in content if entry["type"] == "text"]
         plain = len(texts) == len(content)  # a plain text is understood by every server
         return [{"role": "user", "content": "\n\n".join(texts) if plain else content}]
 
-    def _media(self, media: MediaPiece) -> dict[str, Any]:
+    def _encode_media(self, media: MediaPiece) -> dict[str, Any]:
         url = f"data:{media.mime};base64,{media.data}"
         if media.mime.startswith("image/"):
             return {"type": "image_url", "image_url": {"url": url}}
         return {"type": "file", "file": {"filename": media.filename or "document.pdf", "file_data": url}}
 
-    def _assistant(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_assistant(self, turn: Turn) -> list[dict[str, Any]]:
         text = "".join(piece.text for piece in turn.pieces if isinstance(piece, TextPiece))
         calls = [
             {
@@ -321,7 +334,7 @@ class OpenAIAdapter(ProviderAdapter):
             message["tool_calls"] = calls
         return [message] if text or calls else []
 
-    def _results(self, turn: Turn) -> list[dict[str, Any]]:
+    def _encode_results(self, turn: Turn) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
         shown: list[dict[str, Any]] = []
         for piece, text, media in self._each_result(turn):
@@ -339,7 +352,7 @@ class OpenAIAdapter(ProviderAdapter):
         """A call's id as this provider takes it; the same for the call and its result."""
         if self._mistral and not MISTRAL_ID.match(id):
             return hashlib.sha256(id.encode()).hexdigest()[:9]
-        if self._openai and len(id) > LONGEST_ID:
+        if self._openai and len(id) > MAX_ID_LENGTH:
             return f"call_{hashlib.sha256(id.encode()).hexdigest()[:32]}"
         return id
 
@@ -377,7 +390,7 @@ def _tools(tools: Sequence[ToolSpec]) -> bytes:
     )
 
 
-def _choice(choice: str) -> Any:
+def _tool_choice(choice: str) -> Any:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": wire_name(choice)}}

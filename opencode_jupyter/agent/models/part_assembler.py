@@ -38,19 +38,19 @@ class OpenCall:
         self.metadata: dict[str, Any] | None = None
 
     @property
-    def text(self) -> str:
+    def arguments_text(self) -> str:
         """The arguments so far."""
         if len(self.arguments) > 1:
             self.arguments = ["".join(self.arguments)]
         return self.arguments[0] if self.arguments else ""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the arguments so far are a whole JSON object."""
-        if not self.text.rstrip().endswith("}"):
+        if not self.arguments_text.rstrip().endswith("}"):
             return False
         try:
-            return isinstance(json.loads(self.text), dict)
+            return isinstance(json.loads(self.arguments_text), dict)
         except ValueError:
             return False
 
@@ -74,69 +74,69 @@ class PartAssembler:
         self.calls: list[OpenCall] = []
         self.has_content = False
         """True if anything came at all."""
-        self._out: list[Event] = []
+        self._events: list[Event] = []
 
-    def take(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         """The events since the last time."""
-        out, self._out = self._out, []
-        return out
+        events, self._events = self._events, []
+        return events
 
     # ------------------------------------------------------------------ text and reasoning
 
-    def text(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Words of the answer."""
         if not text:
             return
         self.end_reasoning()
         if self._text is None:
-            self._text = self._new()
-            self._out.append(TextStart(self._text))
-        self._out.append(TextDelta(self._text, text))
+            self._text = self._new_index()
+            self._events.append(TextStart(self._text))
+        self._events.append(TextDelta(self._text, text))
 
     def end_text(self, metadata: dict[str, Any] | None = None) -> None:
         """These words are over, if there are any."""
         if self._text is not None:
-            self._out.append(TextEnd(self._text, metadata))
+            self._events.append(TextEnd(self._text, metadata))
             self._text = None
 
-    def reasoning(self, text: str, *, begin: bool = False) -> None:
+    def add_reasoning(self, text: str, *, begin: bool = False) -> None:
         """Words of a thought; with `begin` one begins though there are no words (it may have a signature only)."""
         if not text and not begin:
             return
         self.end_text()
         if self._reasoning is None:
-            self._reasoning = self._new()
-            self._out.append(ReasoningStart(self._reasoning))
+            self._reasoning = self._new_index()
+            self._events.append(ReasoningStart(self._reasoning))
         if text:
-            self._out.append(ReasoningDelta(self._reasoning, text))
+            self._events.append(ReasoningDelta(self._reasoning, text))
 
     def end_reasoning(self, metadata: dict[str, Any] | None = None) -> None:
         """The thought is over, if there is one."""
         if self._reasoning is not None:
-            self._out.append(ReasoningEnd(self._reasoning, metadata))
+            self._events.append(ReasoningEnd(self._reasoning, metadata))
             self._reasoning = None
 
     @property
-    def thinking(self) -> bool:
+    def is_reasoning(self) -> bool:
         """True if a thought is open."""
         return self._reasoning is not None
 
     # ------------------------------------------------------------------ calls
 
-    def offers(self, name: str) -> bool:
+    def has_tool(self, name: str) -> bool:
         """Return whether a tool of this name was offered."""
         return name in self._known
 
-    def call(self, provider_id: str, name: str) -> OpenCall:
-        """A call begins; more of its name may follow (`named`)."""
+    def start_call(self, provider_id: str, name: str) -> OpenCall:
+        """A call begins; more of its name may follow (`add_name`)."""
         self.end_text()
         self.end_reasoning()
-        call = OpenCall(self._new(), provider_id, "")
+        call = OpenCall(self._new_index(), provider_id, "")
         self.calls.append(call)
-        self.named(call, name)
+        self.add_name(call, name)
         return call
 
-    def named(self, call: OpenCall, piece: str) -> None:
+    def add_name(self, call: OpenCall, piece: str) -> None:
         """More of a call's name, or the same once more: servers differ."""
         if not piece or call.started or piece == call.name:
             return
@@ -148,13 +148,13 @@ class PartAssembler:
         if call.name in self._known and not longer:
             self._start(call)
 
-    def arguments(self, call: OpenCall, text: str) -> None:
+    def add_arguments(self, call: OpenCall, text: str) -> None:
         """More of a call's arguments."""
         if not text:
             return
         self._start(call)
         call.arguments.append(text)
-        self._out.append(CallDelta(call.index, text))
+        self._events.append(CallDelta(call.index, text))
 
     def end_call(self, call: OpenCall) -> None:
         """A call is whole."""
@@ -163,9 +163,9 @@ class PartAssembler:
         self._start(call)
         call.ended = True
         name = self._back.get(call.name, call.name)
-        self._out.append(CallEnd(call.index, call.id, name, call.text, call.metadata))
+        self._events.append(CallEnd(call.index, call.id, name, call.arguments_text, call.metadata))
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """The answer is whole: so is all that is still open."""
         self.end_text()
         self.end_reasoning()
@@ -181,9 +181,9 @@ class PartAssembler:
         if not call.id or call.id in self._taken:
             call.id = f"call_{secrets.token_hex(12)}"
         self._taken.add(call.id)
-        self._out.append(CallStart(call.index, call.id, self._back.get(call.name, call.name)))
+        self._events.append(CallStart(call.index, call.id, self._back.get(call.name, call.name)))
 
-    def _new(self) -> int:
+    def _new_index(self) -> int:
         index, self._next = self._next, self._next + 1
         self.has_content = True
         return index

@@ -18,7 +18,7 @@ from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"
 """Heads a message with the pictures of a tool's result, for models that take none there (docs/opencode/core.md 9.2)."""
-LONGEST_NAME = 64
+MAX_NAME_LENGTH = 64
 """Characters of a tool's name, for OpenAI and Google; Anthropic takes more."""
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -33,11 +33,11 @@ NOOP = ToolSpec(
 """Sent to a LiteLLM proxy, which refuses a history with calls and no tools (docs/opencode/core.md 7.1)."""
 
 
-class BlockedError(Exception):
+class BlockedPromptError(Exception):
     """The provider would not answer this prompt; the text is its reason."""
 
 
-class BadCallError(Exception):
+class MalformedCallError(Exception):
     """The model wrote a call that its own provider could not read; asking again may help."""
 
 
@@ -62,7 +62,7 @@ class ResponseParser(ABC):
     def feed(self, value: Mapping[str, Any]) -> None:
         """One event of a stream."""
 
-    def whole(self, value: Mapping[str, Any]) -> None:
+    def feed_complete(self, value: Mapping[str, Any]) -> None:
         """An answer that is no stream."""
         self.feed(value)
         self.finished = self.closed = True
@@ -103,31 +103,31 @@ class ProviderAdapter(ABC):
     # What each format has of its own:
 
     @abstractmethod
-    def _media(self, media: MediaPiece) -> dict[str, Any]: ...
+    def _encode_media(self, media: MediaPiece) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _user(self, turn: Turn) -> list[Any]: ...
+    def _encode_user(self, turn: Turn) -> list[Any]: ...
 
     @abstractmethod
-    def _assistant(self, turn: Turn) -> list[Any]: ...
+    def _encode_assistant(self, turn: Turn) -> list[Any]: ...
 
     @abstractmethod
-    def _results(self, turn: Turn) -> list[Any]: ...
+    def _encode_results(self, turn: Turn) -> list[Any]: ...
 
     def _encode(self, turn: Turn) -> list[Any]:
         """A turn as the messages, blocks or parts of the format."""
         if turn.role == "assistant":
-            return self._assistant(turn)
-        return self._results(turn) if turn.role == "tool" else self._user(turn)
+            return self._encode_assistant(turn)
+        return self._encode_results(turn) if turn.role == "tool" else self._encode_user(turn)
 
     def _each_result(self, turn: Turn) -> Iterator[tuple[ResultPiece, str, list[dict[str, Any]]]]:
         """Each result with its text, which names what is left out, and the media that the model takes."""
         for piece in turn.pieces:
             if isinstance(piece, ResultPiece):
                 text = "\n".join(
-                    [piece.text, *(self.left_out(media) for media in piece.media if not self.takes(media))]
+                    [piece.text, *(self.omission_note(media) for media in piece.media if not self.accepts(media))]
                 )
-                yield piece, text, [self._media(media) for media in piece.media if self.takes(media)]
+                yield piece, text, [self._encode_media(media) for media in piece.media if self.accepts(media)]
 
     def is_own(self, turn: Turn) -> bool:
         """Return whether this model made the turn, so that its metadata goes back with it."""
@@ -147,13 +147,13 @@ class ProviderAdapter(ABC):
             return request
         return replace(request, tools=(NOOP,))
 
-    def takes(self, media: MediaPiece) -> bool:
+    def accepts(self, media: MediaPiece) -> bool:
         """Return whether the model can be shown this."""
         if media.mime.startswith("image/"):
             return self.info.images
         return media.mime == "application/pdf" and self.info.documents
 
-    def left_out(self, media: MediaPiece) -> str:
+    def omission_note(self, media: MediaPiece) -> str:
         """The text in the place of media that the model does not accept."""
         name = media.filename or "a file"
         return f"[{name} ({media.mime}) is omitted: {self.info.full} cannot read it. Tell the user.]"
@@ -184,7 +184,7 @@ def snake_keys(value: Any) -> Any:
     return value
 
 
-def count(value: Any) -> int:
+def token_count(value: Any) -> int:
     """A number of tokens; 0 for what is none."""
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
@@ -192,10 +192,10 @@ def count(value: Any) -> int:
 def wire_name(name: str) -> str:
     """A tool's name in the characters ``^[a-zA-Z0-9_-]{1,64}$`` that every provider takes; the same each time."""
     plain = _OTHER.sub("_", name)
-    if plain == name and 0 < len(name) <= LONGEST_NAME:
+    if plain == name and 0 < len(name) <= MAX_NAME_LENGTH:
         return name
     mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]  # two names must not become one
-    return f"{plain[: LONGEST_NAME - 9]}_{mark}"
+    return f"{plain[: MAX_NAME_LENGTH - 9]}_{mark}"
 
 
 def original_names(names: Iterable[str]) -> dict[str, str]:

@@ -23,9 +23,9 @@ from ..retry import LONGEST_SAID
 from .api_keys import redacted
 from .trust import LOOPBACK
 
-MOST_BODY = 2000
+MAX_BODY = 2000
 """Characters of a provider's answer that an error keeps."""
-MOST_WORDS = 500
+MAX_QUOTE = 500
 """Characters of a provider's own sentence that a message repeats."""
 
 STATUS: dict[str, int] = {
@@ -117,7 +117,7 @@ class RequestContext:
         secrets: texts that must not be shown.
         key_from: where the key came from, for a person; "" if none was sent.
         key_names: variables that may hold a key.
-        near: gives model ids that resemble the one asked for; looked for when there is an error.
+        similar_models: gives model ids that resemble the one asked for; looked for when there is an error.
         local: a server of the user's own (Ollama and the like).
     """
 
@@ -127,7 +127,7 @@ class RequestContext:
     secrets: Sequence[str] = ()
     key_from: str = ""
     key_names: Sequence[str] = ()
-    near: Callable[[], Sequence[str]] = tuple
+    similar_models: Callable[[], Sequence[str]] = tuple
     local: bool = False
 
     def error(
@@ -190,12 +190,12 @@ def _model_error(
         return page_error
     words, names = _provider_text(value, text)
     everything = f"{names} {words}"
-    kind = _kind(status, everything, value)
-    message = _message(context, kind, status, redacted(words, context.secrets)[:MOST_WORDS].strip())
+    kind = _error_kind(status, everything, value)
+    message = _error_message(context, kind, status, redacted(words, context.secrets)[:MAX_QUOTE].strip())
     wait = retry_after(headers, value)
     if wait is not None and wait > LONGEST_SAID:
         message += "" if message.endswith((".", "!", "?")) else "."
-        message += f" It asks to retry in {_time(wait)}, which is too long to wait."
+        message += f" It asks to retry in {_duration_text(wait)}, which is too long to wait."
     retryable: bool | None = None
     should_retry = headers.get("x-should-retry")  # of OpenAI and Anthropic
     if should_retry in ("true", "false") and kind not in ("overflow", "quota", "auth", "refused"):
@@ -211,12 +211,12 @@ def _model_error(
     )
 
 
-def _time(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     hours = seconds / 3600
     return f"{hours:.1f} hours" if hours >= 1 else f"{seconds / 60:.0f} minutes"
 
 
-def _kind(status: int | None, text: str, value: Any) -> Kind:
+def _error_kind(status: int | None, text: str, value: Any) -> Kind:
     if _TOO_LONG.search(text) and status not in (401, 403, 404):
         return "overflow"
     if status == 413:
@@ -228,7 +228,7 @@ def _kind(status: int | None, text: str, value: Any) -> Kind:
     if status == 402:
         return "quota"
     if status == 429 or "insufficient_quota" in text:
-        return "quota" if _out_of_quota(text, value) else "rate_limit"
+        return "quota" if _is_quota_used_up(text, value) else "rate_limit"
     if status in (400, 403, 422, 451, None) and _REFUSED.search(text):
         return "refused"
     if status == 404 or (status in (400, 403, 422, None) and _NO_MODEL.search(text)):
@@ -246,9 +246,9 @@ def _kind(status: int | None, text: str, value: Any) -> Kind:
     return "bad_request"
 
 
-def _out_of_quota(text: str, value: Any) -> bool:
+def _is_quota_used_up(text: str, value: Any) -> bool:
     """Google says "exceeded your current quota" for a minute's limit too; its retry delay distinguishes them."""
-    entries = list(details(value))
+    entries = list(google_details(value))
     if any("RetryInfo" in str(entry.get("@type")) for entry in entries) and "PerDay" not in text + str(entries):
         return False
     return _QUOTA.search(text) is not None
@@ -269,11 +269,11 @@ def _provider_text(value: Any, text: str) -> tuple[str, str]:
         if text_of_key:
             words = text_of_key if isinstance(text_of_key, str) else json.dumps(text_of_key, ensure_ascii=False)
             return (f"{words}: {raw}" if isinstance(raw, str) else words), names
-    reasons = " ".join(str(detail.get("reason") or "") for detail in details(value))
+    reasons = " ".join(str(detail.get("reason") or "") for detail in google_details(value))
     return text, f"{names} {reasons}"
 
 
-def _message(context: RequestContext, kind: Kind, status: int | None, provider_text: str) -> str:
+def _error_message(context: RequestContext, kind: Kind, status: int | None, provider_text: str) -> str:
     code = f" (status {status})" if status is not None else ""
     quoted = f" It said: {provider_text}" if provider_text else ""
     who = context.provider
@@ -287,7 +287,7 @@ def _message(context: RequestContext, kind: Kind, status: int | None, provider_t
         )
         return f"{who} needs a key and none is set{code}.{names}{quoted}"
     if kind == "not_found":
-        near = suggestion(context.near())
+        near = suggestion(context.similar_models())
         pull = f" `ollama pull {context.model}` gets it." if who == "ollama" else ""
         return f"{who} has no model {context.model!r}{code} at {context.url}.{near}{pull}{quoted}"
     plain: dict[Kind, str] = {
@@ -303,7 +303,7 @@ def _message(context: RequestContext, kind: Kind, status: int | None, provider_t
 
 
 def _redacted_body(context: RequestContext, text: str) -> str:
-    return redacted(text, context.secrets)[:MOST_BODY]
+    return redacted(text, context.secrets)[:MAX_BODY]
 
 
 # ---------------------------------------------------------------------- when to ask again
@@ -316,11 +316,11 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
         headers: of the response. ``retry-after-ms`` in milliseconds; ``retry-after`` in seconds or as an HTTP date.
         body: the decoded JSON; Google puts ``{"@type": ".../google.rpc.RetryInfo", "retryDelay": "43s"}`` in there.
     """
-    milliseconds = _number(headers.get("retry-after-ms"))
+    milliseconds = _parse_seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     header = headers.get("retry-after")
-    seconds = _number(header)
+    seconds = _parse_seconds(header)
     if seconds is not None:
         return seconds
     if header:
@@ -332,14 +332,14 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
             if when.tzinfo is None:
                 when = when.replace(tzinfo=UTC)
             return max(0.0, when.timestamp() - time.time())
-    for detail in details(body):
-        delay = _number(detail.get("retryDelay"))
+    for detail in google_details(body):
+        delay = _parse_seconds(detail.get("retryDelay"))
         if delay is not None:
             return delay
     return None
 
 
-def details(body: Any) -> Iterator[Mapping[str, Any]]:
+def google_details(body: Any) -> Iterator[Mapping[str, Any]]:
     """The entries of Google's ``error.details``."""
     error = body.get("error") if isinstance(body, Mapping) else None
     entries = error.get("details") if isinstance(error, Mapping) else None
@@ -348,7 +348,7 @@ def details(body: Any) -> Iterator[Mapping[str, Any]]:
             yield entry
 
 
-def _number(text: Any) -> float | None:
+def _parse_seconds(text: Any) -> float | None:
     match = _SECONDS.match(str(text)) if text is not None else None
     return float(match.group(1)) if match else None
 
@@ -363,7 +363,7 @@ def network_error(context: RequestContext, error: Exception, *, began: bool, htt
     """
     host = context.url.split("/")[2] if context.url.count("/") >= 2 else context.url
     reason = redacted(str(error), context.secrets) or type(error).__name__
-    causes = list(_chain(error))
+    causes = list(_causes(error))
     if isinstance(error, LineTooLongError):
         return context.error("protocol", "an event of the answer never ends")
     if isinstance(error, httpx2.ConnectTimeout):
@@ -388,7 +388,7 @@ def network_error(context: RequestContext, error: Exception, *, began: bool, htt
         text = f"the name {host} can't be found. Is there a network, and is options.baseURL right?"
         return context.error("network", text)
     if isinstance(error, httpx2.ConnectError):
-        proxy = _proxy(context.url)
+        proxy = _proxy_of(context.url)
         if proxy:
             text = f"no connection to {host} through the proxy {proxy}: {reason}. Is it running? It is named in"
             text += f" HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY={host.split(':')[0]} goes without"
@@ -402,7 +402,7 @@ def network_error(context: RequestContext, error: Exception, *, began: bool, htt
     return context.error("network", f"the connection to {host} broke: {reason}")
 
 
-def _proxy(url: str) -> str:
+def _proxy_of(url: str) -> str:
     """The proxy that the environment names for an address, without what logs in to it; "" if there is none."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -413,7 +413,7 @@ def _proxy(url: str) -> str:
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -18,8 +18,8 @@ from .api_keys import Key, redacted
 from .connection import ProviderConnection
 from .part_assembler import PartAssembler
 from .provider_adapter import (
-    BadCallError,
-    BlockedError,
+    BlockedPromptError,
+    MalformedCallError,
     ProviderAdapter,
     ResponseParser,
     call_ids,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     import httpx2
 
 log = logging.getLogger(__name__)
-MOST_PLAIN = 32 * 1024 * 1024
+MAX_JSON_BYTES = 32 * 1024 * 1024
 """Bytes of an answer that is no stream."""
-DRAIN = 0.25
+DRAIN_SECONDS = 0.25
 """Seconds to wait for the end of a stream whose last event is there: then its connection can be used again."""
-LATE = 3.0
+USAGE_SECONDS = 3.0
 """Seconds to wait for more once the provider has sent why it stopped."""
-GARBAGE = 120
+SHOWN_CHARS = 120
 """Characters of an event that can't be read that an error shows."""
 
 
@@ -49,7 +49,7 @@ class ProviderModel:
         wire: the format.
         key: gives the key; asked at each request, so that one that is set later is found.
         connection: the provider's.
-        near: model ids that resemble an unknown one.
+        similar_models: model ids that resemble an unknown one.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class ProviderModel:
         wire: ProviderAdapter,
         key: Callable[[], Awaitable[Key | None]],
         connection: ProviderConnection,
-        near: Callable[[str], list[str]] = lambda name: [],
+        similar_models: Callable[[str], list[str]] = lambda name: [],
     ) -> None:
-        self._wire, self._key, self._connection, self._near = wire, key, connection, near
+        self._wire, self._key, self._connection, self._similar_models = wire, key, connection, similar_models
 
     @property
     def info(self) -> ModelInfo:
@@ -73,9 +73,9 @@ class ProviderModel:
         """Let go of its connections. Twice is harmless."""
         await self._connection.aclose()
 
-    async def rest(self) -> None:
+    async def close_idle(self) -> None:
         """Close the connections that are kept for the next request: a run that was stopped leaves nothing open."""
-        await self._connection.rest()
+        await self._connection.close_idle()
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `agent.model.Model.stream`."""
@@ -90,18 +90,23 @@ class ProviderModel:
             secrets=[*([key.value] if key else []), *(v for v in provider.headers.values() if len(v) >= 8)],
             key_from=key.source if key else "",
             key_names=provider.keys,
-            near=lambda: self._near(self.info.model),
+            similar_models=lambda: self._similar_models(self.info.model),
             local=provider.keyless,
         )
-        if key is None and not provider.keyless and provider.keys and "authorization" not in _lower(provider.headers):
+        if (
+            key is None
+            and not provider.keyless
+            and provider.keys
+            and "authorization" not in _lower_names(provider.headers)
+        ):
             raise no_key(context)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
             "user-agent": "opencode-jupyter",
             **self._wire.headers(key),
-            **_lower(provider.headers),
-            **_lower(self._wire.settings.headers),
+            **_lower_names(provider.headers),
+            **_lower_names(self._wire.settings.headers),
         }
         try:
             body = self._wire.body(request)
@@ -117,21 +122,21 @@ class ProviderModel:
         await self._connect(context)
         try:
             async with self._connection.post(url, headers, body) as response:
-                await _check(response, context)
+                await _check_status(response, context)
                 began = True
-                if "event-stream" not in response.headers.get("content-type", "") and not await _streams(response):
-                    reader.whole(await _plain(response, context))
-                    parts.end()
+                if "event-stream" not in response.headers.get("content-type", "") and not await _is_stream(response):
+                    reader.feed_complete(await _read_json(response, context))
+                    parts.end_all()
                 else:
-                    async with contextlib.aclosing(_read(response, reader, context)) as read:
+                    async with contextlib.aclosing(_read_stream(response, reader, context)) as read:
                         async for event in read:
                             yield event
         except (ModelError, asyncio.CancelledError, GeneratorExit):
             raise
-        except BlockedError as error:
+        except BlockedPromptError as error:
             words = f"{provider.id} refused the request because of what is in it: {error}"
             raise ModelError(words, "refused", provider=provider.id, status=200) from None
-        except BadCallError as error:
+        except MalformedCallError as error:
             text = f"the model wrote a call that can't be read: {error}"
             raise context.error("protocol", text, status=200, retryable=True) from None
         except Exception as error:
@@ -143,7 +148,7 @@ class ProviderModel:
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
             reason = redacted(f"{type(error).__name__}: {error}", context.secrets)
             raise context.error("protocol", f"the answer is not in its provider's form ({reason})") from None
-        for event in parts.take():
+        for event in parts.take_events():
             yield event
         yield reader.finish()
 
@@ -168,7 +173,7 @@ def no_key(context: RequestContext) -> ModelError:
     return ModelError(words, "auth", provider=context.provider)
 
 
-async def _check(response: httpx2.Response, context: RequestContext) -> None:
+async def _check_status(response: httpx2.Response, context: RequestContext) -> None:
     """Raise what a response other than 200 means."""
     status = response.status_code
     if status == 200:
@@ -177,11 +182,11 @@ async def _check(response: httpx2.Response, context: RequestContext) -> None:
         location = redacted(response.headers.get("location", "nowhere"), context.secrets)
         text = f"{context.url} moved to {location}; put its new address into options.baseURL"
         raise context.error("not_found", text, status=status)
-    body = await _most(response.aiter_bytes(), 256 * 1024)
+    body = await _read_at_most(response.aiter_bytes(), 256 * 1024)
     raise provider_errors.response_error(context, status, response.headers, body)
 
 
-async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
+async def _read_at_most(body: AsyncIterator[bytes], most: int) -> bytes:
     out = bytearray()
     async for piece in body:
         out += piece
@@ -190,15 +195,15 @@ async def _most(body: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(out)
 
 
-async def _streams(response: httpx2.Response) -> bool:
+async def _is_stream(response: httpx2.Response) -> bool:
     """Return whether a response with another type is a stream all the same: some servers name none, or plain text."""
     kind = response.headers.get("content-type", "")
     return not any(format in kind for format in ("json", "html", "xml"))
 
 
-async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str, Any]:
+async def _read_json(response: httpx2.Response, context: RequestContext) -> dict[str, Any]:
     """An answer that is no stream, as JSON."""
-    text = (await _most(response.aiter_bytes(), MOST_PLAIN)).decode("utf-8", "replace")
+    text = (await _read_at_most(response.aiter_bytes(), MAX_JSON_BYTES)).decode("utf-8", "replace")
     if not text.strip():
         raise context.error("cut", "the answer is empty", status=200)
     try:
@@ -206,7 +211,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
     except ValueError:
         if text.lstrip().startswith("<"):
             raise provider_errors.web_page_error(context, 200, text) from None
-        shown = redacted(text, context.secrets)[:GARBAGE]
+        shown = redacted(text, context.secrets)[:SHOWN_CHARS]
         raise context.error("protocol", f"the answer is not JSON: {shown}", status=200) from None
     if isinstance(value, list) and value:
         value = value[-1]
@@ -217,7 +222,7 @@ async def _plain(response: httpx2.Response, context: RequestContext) -> dict[str
     return value
 
 
-async def _read(
+async def _read_stream(
     response: httpx2.Response, reader: ResponseParser, context: RequestContext
 ) -> AsyncGenerator[Event, None]:
     parts = reader.parts
@@ -227,7 +232,7 @@ async def _read(
         while not reader.closed:
             try:
                 # after the reason to stop only a count of tokens follows: no long wait for a server that stays open
-                data = await (asyncio.wait_for(anext(events), LATE) if reader.finished else anext(events))
+                data = await (asyncio.wait_for(anext(events), USAGE_SECONDS) if reader.finished else anext(events))
             except StopAsyncIteration:
                 break
             except Exception:
@@ -237,28 +242,28 @@ async def _read(
             if data.strip() == b"[DONE]":
                 reader.closed = True
                 break
-            reader.feed(_object(data, context))
+            reader.feed(_parse_event(data, context))
             first = False
-            for event in parts.take():
+            for event in parts.take_events():
                 yield event
     if reader.closed:
         await _drain(body)
     elif not reader.finished:
         text = "the answer is empty" if first else "the answer broke off before its end"
         raise context.error("cut", text, status=200)
-    parts.end()
-    for event in parts.take():
+    parts.end_all()
+    for event in parts.take_events():
         yield event
 
 
-def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
+def _parse_event(data: bytes, context: RequestContext) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except ValueError:
         text = redacted(data.decode("utf-8", "replace"), context.secrets)
         if text.lstrip().startswith("<"):
             raise provider_errors.web_page_error(context, 200, text) from None
-        problem, body = f"a part of the answer cannot be read: {text[:GARBAGE]}", text[: provider_errors.MOST_BODY]
+        problem, body = f"a part of the answer cannot be read: {text[:SHOWN_CHARS]}", text[: provider_errors.MAX_BODY]
         raise context.error("protocol", problem, status=200, retryable=True, body=body) from None
     if not isinstance(value, dict):
         raise context.error("protocol", "a part of the answer is not an object")
@@ -269,10 +274,10 @@ def _object(data: bytes, context: RequestContext) -> dict[str, Any]:
 
 async def _drain(body: AsyncIterator[bytes]) -> None:
     with contextlib.suppress(Exception):
-        async with asyncio.timeout(DRAIN):
+        async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in body:
                 pass
 
 
-def _lower(headers: Any) -> dict[str, str]:
+def _lower_names(headers: Any) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in headers.items()}

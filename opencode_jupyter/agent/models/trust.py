@@ -20,12 +20,12 @@ from .providers import BUILT_IN
 if TYPE_CHECKING:
     from ...core.host import ToolHost
 
-REACHED = ("baseURL", "apiKey", "headers")
+CONNECTION_OPTIONS = ("baseURL", "apiKey", "headers")
 """Options that decide where requests go and which keys they carry."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def subject(workspace: ToolHost, id: str) -> Subject | None:
+def trust_subject(workspace: ToolHost, id: str) -> Subject | None:
     """What is to be trusted before a provider is used; None if it is the user's own, or here and without a key."""
     file, address = "", ""
     sent: dict[str, Any] = {}
@@ -35,7 +35,9 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
         if not isinstance(entry, Mapping) or not _is_of_project(workspace, source):
             continue
         options = entry.get("options")
-        reached = {key: options[key] for key in REACHED if key in options} if isinstance(options, Mapping) else {}
+        reached = (
+            {key: options[key] for key in CONNECTION_OPTIONS if key in options} if isinstance(options, Mapping) else {}
+        )
         if entry.get("api"):
             reached.setdefault("baseURL", entry["api"])
         if entry.get("env"):
@@ -57,15 +59,15 @@ def subject(workspace: ToolHost, id: str) -> Subject | None:
     return Subject("model provider", f"{id} of {file}", digest(content), shown)
 
 
-def trusted(workspace: ToolHost, of: Subject | None) -> bool:
+def is_trusted(workspace: ToolHost, subject: Subject | None) -> bool:
     """Return whether a person trusts it, or need not."""
-    return of is None or workspace.trust.known(of)
+    return subject is None or workspace.trust.known(subject)
 
 
 def untrusted(workspace: ToolHost) -> list[Subject]:
     """Providers of the project that wait for a person's trust."""
     entries = workspace.config.get("provider")
-    subjects = [subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
+    subjects = [trust_subject(workspace, str(id)) for id in (entries if isinstance(entries, Mapping) else ())]
     return [provider for provider in subjects if provider is not None and not workspace.trust.known(provider)]
 
 

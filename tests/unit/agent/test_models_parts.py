@@ -28,11 +28,11 @@ def read(*deltas: dict[str, Any], finish: str | None = "stop", taken: tuple[str,
     out: list[Event] = []
     for delta in deltas:
         reader.feed({"choices": [{"index": 0, "delta": delta}]})
-        out += parts.take()
+        out += parts.take_events()
     if finish:
         reader.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-    parts.end()
-    out += parts.take()
+    parts.end_all()
+    out += parts.take_events()
     out.append(reader.finish())
     whole(out)
     return out
@@ -142,7 +142,7 @@ def test_content_in_pieces_and_refusals() -> None:
 def test_other_choices_are_left_out() -> None:
     parts = PartAssembler(TOOLS, {}, tuple)
     OpenAIParser(parts).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
-    assert parts.take() == []
+    assert parts.take_events() == []
 
 
 pieces = st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=40)
