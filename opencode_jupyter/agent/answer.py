@@ -14,7 +14,7 @@ from .model import ModelInfo
 if TYPE_CHECKING:
     import pandas
 
-Ended = Literal["done", "rejected", "max-steps", "length", "refused"]
+RunEnd = Literal["done", "rejected", "max-steps", "length", "refused"]
 """done: the model was finished. rejected: a person denied a request, so the loop stopped. max-steps: its steps were
 used up. length: its answer was cut at its limit of tokens. refused: the provider withheld the answer."""
 
@@ -84,7 +84,7 @@ class Answer:
     cost: float | None = None
     steps: int = 0
     finish: str = ""
-    ended: Ended = "done"
+    ended: RunEnd = "done"
     value: Any = None
     notes: list[str] = field(default_factory=list)
 

@@ -71,8 +71,8 @@ class ModelError(ToolError):
     def add_attempts(self, times: int) -> None:
         """Report the number of attempts in the message, where there were several."""
         if times > 1:
-            words = self._message
-            self.args = (f"{words}{'' if words.endswith(('.', '?', '!')) else '.'} It was asked {times} times.",)
+            end = "" if self._message.endswith((".", "?", "!")) else "."
+            self.args = (f"{self._message}{end} It was asked {times} times.",)
 
     def to_wire(self) -> dict[str, Any]:
         """OpenCode's form of a message's error."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.call_state import now_ms
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
-from .exchange.importing import Renaming, aborted, store_session
+from .exchange.importing import NewIds, aborted_state, store_session
 from .exchange.session_data import read
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def _index_of(messages: list[dict[str, Any]], at: str | int | Message | None, se
 
 
 def _copy(info: dict[str, Any], messages: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    renaming = Renaming(info["id"])
-    copies = renaming.messages(
+    new_ids = NewIds(info["id"])
+    copies = new_ids.messages(
         [{**message, "parts": [_abort_if_running(part) for part in message["parts"]]} for message in messages]
     )
     now = now_ms()
-    copied_info = renaming.session({"id": info["id"], **{key: info[key] for key in _INHERITED if key in info}})
+    copied_info = new_ids.session({"id": info["id"], **{key: info[key] for key in _INHERITED if key in info}})
     return {
         **copied_info,
         "title": forked_title(info.get("title") or ""),
@@ -79,4 +79,4 @@ def _abort_if_running(part: dict[str, Any]) -> dict[str, Any]:
     state = part.get("state")
     if part.get("type") != "tool" or not isinstance(state, dict) or state.get("status") not in ("pending", "running"):
         return part
-    return {**part, "state": aborted(state, now_ms(), now_ms())}
+    return {**part, "state": aborted_state(state, now_ms(), now_ms())}

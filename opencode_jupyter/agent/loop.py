@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.call_state import now_ms
 from ..core.messages import Message, assistant_message, new_part, user_message
-from .answer import Answer, Ended
+from .answer import Answer, RunEnd
 from .compaction import compact, overflows, prune
 from .errors import ModelError
 from .events import Finish, Usage
@@ -97,10 +97,10 @@ class _Loop:
         for attempt in itertools.count(1):
             request = await self._request(last_step)
             message = self._open_message()
-            step = self.last = Step(run, message, self.offered, self.files.before_call)
+            step = self.last = Step(run, message, self.available_tools, self.files.before_call)
             try:
-                self.files.begin()
-                await step.take(request)
+                self.files.track_before()
+                await step.run(request)
                 await self._close_step(message, step)
             except ModelError as error:
                 if error.kind == "overflow" and attempt == 1 and self._can_compact():
@@ -127,15 +127,15 @@ class _Loop:
         run = self.run
         info, agent, structured = run.model.info, run.agent, run.options.structured
         extra = () if structured is None else ((structured.tool, structured.bound),)
-        self.offered = await self.selector.select(info, agent, run.rules, run.switches, extra)
-        specs = self.offered.specs
+        self.available_tools = await self.selector.select(info, agent, run.rules, run.switches, extra)
+        specs = self.available_tools.specs
         system = await system_prompt(run.workspace, agent, info, run.session, specs, run.options.system)
         turns: Sequence[Turn] = run.conversation.turns()
         choice = "auto" if structured is None else "required"
         if last_step and structured is None and self.limit != 1:
             turns = [*turns, Turn("user", (TextPiece(LAST_STEP),), purpose="notice")]
             choice = "none"
-            self.offered = self.offered.without_tools()  # some servers ignore the choice
+            self.available_tools = self.available_tools.without_tools()  # some servers ignore the choice
         return Request(
             system=system,
             turns=turns,
@@ -166,8 +166,8 @@ class _Loop:
     async def _close_step(self, message: Message, step: Step) -> None:
         """The step is over: what it took, and which files it changed."""
         run, finish = self.run, step.finish or Finish("unknown")
-        before = await self.files.start()
-        after, changed = await self.files.end()
+        before = await self.files.snapshot_before()
+        after, changed = await self.files.snapshot_after()
         if before is not None:
             start = next(message.of_type("step-start"))
             start["snapshot"] = before
@@ -248,7 +248,7 @@ class _Loop:
         run.add(nudge)
         return True
 
-    async def _answer(self, message: Message, ended: Ended) -> Answer:
+    async def _answer(self, message: Message, ended: RunEnd) -> Answer:
         run = self.run
         prune(run.conversation)
         await self._summarise_changes()
@@ -284,7 +284,7 @@ class _Loop:
         }
 
 
-def _answer_end(finish: Finish | None) -> Ended:
+def _answer_end(finish: Finish | None) -> RunEnd:
     if finish is not None and finish.reason == "length":
         return "length"
     return "refused" if finish is not None and finish.reason == "content-filter" else "done"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .run import Run
     from .sessions import AgentSession
 
-LEAVING = 10.0
+STOP_SECONDS = 10.0
 """Seconds that a stopped run may take to end before the session's next one is refused."""
-TURNS = 3
+LOOP_TURNS = 3
 """Turns of the event loop until Python closes a generator that was left."""
-NEW = "New session"
+NEW_TITLE = "New session"
 """The title of a session that has none yet."""
 
 
@@ -63,7 +63,7 @@ async def prepare_run(run: Run) -> None:
     first = not session.messages
     masked_title = workspace.masked(run.options.title)
     run.add(message)
-    if first and session.title in ("", NEW):
+    if first and session.title in ("", NEW_TITLE):
         session.title = masked_title or await title(workspace, session, workspace.masked(run.options.text))
     workspace.sessions.save(session)
 
@@ -72,14 +72,14 @@ async def _wait_for_stopped_run(session: AgentSession) -> None:
     """Let a stopped run of this session end first: after leaving ``async for`` there is no way to wait for it, and it
     is stopped a few turns of the event loop later.
     """
-    for _ in range(TURNS):
+    for _ in range(LOOP_TURNS):
         if session.run is None or session.run.reason is not None:
             break
         await asyncio.sleep(0)
     other = session.run
     if other is not None and other.reason is not None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVING):
+            async with asyncio.timeout(STOP_SECONDS):
                 await other.over.wait()
 
 
@@ -128,7 +128,7 @@ def _agent_key(run: Run) -> str:
     return next((key for key, agent in run.workspace.agents.items() if agent is run.agent), run.agent.name)
 
 
-SWITCHES = "the prompt's tools"
+SWITCHES_ORIGIN = "the prompt's tools"
 """Origin of the rules that a prompt's ``tools`` makes."""
 
 
@@ -150,5 +150,5 @@ def _select_tools(run: Run) -> None:
         names = [tool for tool in known if match(tool, name)] if "*" in name else [name]
         switches |= dict.fromkeys(names, is_on)
     run.switches = switches
-    rules = [Rule(name, "*", "allow" if is_on else "deny", SWITCHES) for name, is_on in switches.items()]
-    run.session.tool_rules = rules if only is None else [Rule("*", "*", "deny", SWITCHES), *rules]
+    rules = [Rule(name, "*", "allow" if is_on else "deny", SWITCHES_ORIGIN) for name, is_on in switches.items()]
+    run.session.tool_rules = rules if only is None else [Rule("*", "*", "deny", SWITCHES_ORIGIN), *rules]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidArgumentsError
 from ..core.option_checks import check_kind
 from ..core.sessions import Session
-from .structured import Structured
+from .structured import StructuredOutput
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -49,7 +49,7 @@ class PromptOptions:
     title: str | None = None
     switches: dict[str, bool] = field(init=False, default_factory=dict)
     only: list[str] | None = field(init=False, default=None)
-    structured: Structured | None = field(init=False, default=None)
+    structured: StructuredOutput | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -74,7 +74,7 @@ class PromptOptions:
             raise InvalidArgumentsError(f"files= takes a list of paths, not {type(self.files).__name__}")
         self.files = list(self.files)
         self._read_tools()
-        self.structured = None if self.format is None else Structured(self.format)
+        self.structured = None if self.format is None else StructuredOutput(self.format)
 
     def _read_tools(self) -> None:
         tools = self.tools

@@ -19,11 +19,11 @@ FIRST_WAIT = 2.0
 """Seconds before the second try."""
 LONGEST_WAIT = 30.0
 """Seconds between two tries, where the provider gave no time."""
-LONGEST_SAID = 600.0
+LONGEST_REQUESTED_WAIT = 600.0
 """Seconds a provider may ask for; beyond, the run ends with an error."""
 TRIES = 6
 """Attempts for one step, in total."""
-TRIES_WITHOUT_WORD = {"network": 3, "timeout": 3}
+TRIES_WITHOUT_ANSWER = {"network": 3, "timeout": 3}
 """The same where nobody answered at all: a wrong address stays wrong."""
 
 
@@ -32,10 +32,10 @@ def wait_before(error: ModelError, attempt: int) -> float | None:
 
     `attempt` counts how many times it was asked, this time included.
     """
-    if not error.retryable or attempt >= TRIES_WITHOUT_WORD.get(error.kind, TRIES):
+    if not error.retryable or attempt >= TRIES_WITHOUT_ANSWER.get(error.kind, TRIES):
         return None
     if error.retry_after is not None:
-        return max(0.0, error.retry_after) if error.retry_after <= LONGEST_SAID else None
+        return max(0.0, error.retry_after) if error.retry_after <= LONGEST_REQUESTED_WAIT else None
     wait: float = FIRST_WAIT * 2 ** (attempt - 1)
     return min(wait, LONGEST_WAIT)
 

@@ -90,7 +90,7 @@ async def revert(
         to = last_change(workspace, session)
         if to is None:
             raise ToolError("No message of this session changed a file.")
-    point = _point(session, to)
+    point = _find_point(session, to)
     before = session.extra.get(KEY)
     old = _hidden_from(session)
     mark: dict[str, Any] = {"messageID": session.messages[point.message].id}
@@ -193,7 +193,7 @@ def _require_idle(session: Session) -> None:
         raise ToolError(f"the session {session.title!r} is running; stop it first, or wait for it")
 
 
-def _point(session: Session, to: str | int | Message) -> _Point:
+def _find_point(session: Session, to: str | int | Message) -> _Point:
     messages = session.messages
     if isinstance(to, int):
         if not -len(messages) <= to < len(messages):
@@ -286,7 +286,7 @@ async def _restore(
         result.note = f"The files were not restored: {problem}."
         return None
     try:
-        moved = await snapshots.work(lambda shadow: restore_files(shadow, hidden, hide, snapshot, force))
+        moved = await snapshots.run_exclusive(lambda shadow: restore_files(shadow, hidden, hide, snapshot, force))
     except ToolError as error:
         raise ToolError(f"{error} With files=False only the messages are reverted.") from error
     result.files, result.kept, result.diff = moved.files, moved.kept, moved.diff
@@ -294,7 +294,12 @@ async def _restore(
 
 
 def _restore_without_git(
-    workspace: ToolHost, session: Session, old: _Point | None, new: _Point | None, force: bool, result: Reverted
+    workspace: ToolHost,
+    session: Session,
+    old: _Point | None,
+    new: _Point | None,
+    force: bool,
+    result: Reverted,
 ) -> None:
     """Without git: what tools that write files kept in this process (`core.file_changes`)."""
     changes = workspace.changes

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Status = Literal["waiting", "working", "retrying", "compacting", "done", "rejected", "stopped", "failed"]
-Change = Callable[["Run", str, Any], None]
+OnChange = Callable[["Run", str, Any], None]
 
 
 class Run:
@@ -74,7 +74,7 @@ class Run:
         self.agent: Agent
         self.model: Model
         self.conversation: Conversation
-        self.transcript = LazyMessages(self)
+        self.tool_messages = LazyMessages(self)
         self.messages: list[Message] = []
         self.calls: list[Call] = []
         self.step = 0
@@ -85,9 +85,9 @@ class Run:
         self.error: BaseException | None = None
         self.reason: str | None = None
         self.notes: list[str] = []
-        self.full_after = ""
+        self.nearly_full_after = ""
         self.answer: Answer | None = None
-        self.on_change: Change | None = None
+        self.on_change: OnChange | None = None
         self.over = asyncio.Event()
         self.execution = Execution(self)
 
@@ -177,7 +177,7 @@ class Run:
         return message
 
 
-RESTING = 0.5
+CLOSE_SECONDS = 0.5
 """Seconds that closing idle connections may take when a run is stopped."""
 STOPPED = {
     "interrupted": "interrupted",
@@ -230,7 +230,7 @@ class Execution:
         close_idle = getattr(getattr(self._run, "model", None), "close_idle", None)
         if close_idle is None:
             return
-        with anyio.move_on_after(RESTING, shield=True):
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             try:
                 await close_idle()
             except Exception:

@@ -36,7 +36,7 @@ ABORTED = "Tool execution aborted"
 
 
 class Step:
-    """One step of a run: after `take`, the message holds what came of it.
+    """One step of a run: after `run`, the message holds what came of it.
 
     Attributes:
         finish: the stream's last event; None if it broke off.
@@ -46,11 +46,11 @@ class Step:
     """
 
     def __init__(
-        self, run: Run, message: Message, offered: AvailableTools, before_call: Callable[[Tool | None], Any]
+        self, run: Run, message: Message, available_tools: AvailableTools, before_call: Callable[[Tool | None], Any]
     ) -> None:
         self._run = run
         self._message = message
-        self._offered = offered
+        self._available_tools = available_tools
         self._before_call = before_call
         self._parts = StreamedParts(run, message)
         self._incomplete: dict[int, Call] = {}
@@ -60,7 +60,7 @@ class Step:
         self.broken = ""
         self._reading = anyio.CancelScope()
 
-    async def take(self, request: Request) -> None:
+    async def run(self, request: Request) -> None:
         """Ask the model, and wait until its answer is whole and its calls have ended.
 
         A stream that breaks off when some calls had been whole already ends the step with these: they may have done
@@ -102,7 +102,7 @@ class Step:
                     call.receive_arguments(text)
             case events.CallEnd():
                 call = self._incomplete.pop(event.index, None) or self._start_call(None, event.id, event.name)
-                name, arguments, tool = self._offered.resolve_call(event.name, event.arguments)
+                name, arguments, tool = self._available_tools.resolve_call(event.name, event.arguments)
                 call.complete_arguments(name, arguments, tool, event.metadata)
                 self.calls.append(call)
                 group.start_soon(self._run_call, call)
@@ -121,14 +121,14 @@ class Step:
             session=run.session,
             message_id=self._message.id,
             options=CallOptions(
-                call_id=run.transcript.free_call_id(id),
+                call_id=run.tool_messages.free_call_id(id),
                 by="model",
                 extra={"model": run.model_wire, "bypassAgentCheck": run.mentions_agent},
                 parent=run.parent,
                 streaming=True,
             ),
         )
-        call.ctx.messages = run.transcript
+        call.ctx.messages = run.tool_messages
         if run.parent is not None:
             run.parent.children.append(call)
         if index is not None:
@@ -154,7 +154,7 @@ class Step:
                         self._run.conversation.put(self._message, child.part)
         except (PermissionRejectedError, QuestionRejectedError) as error:
             if error.decision is not None and error.decision.permission == "doom_loop":
-                self._break_off(call, error)
+                self._end_at_once(call, error)
                 return
             goes_on = self._run.workspace.config.get("experimental", "continue_loop_on_deny") is True
             if not goes_on and not isinstance(error, HookRefusedError):
@@ -162,7 +162,7 @@ class Step:
         except Exception as error:  # the part keeps it, and the model reads it there
             log.debug("a call of %s failed: %s", call.part.tool, error)
 
-    def _break_off(self, refused: Call, error: Exception) -> None:
+    def _end_at_once(self, refused: Call, error: Exception) -> None:
         """End the step at once: no more of the answer is read, and the other calls end (docs/opencode/core.md 8.1)."""
         self.blocked, self.broken = True, str(error)
         self._reading.cancel()

@@ -27,7 +27,7 @@ class StepFiles:
         self.first: str | None = None
         """The files as they were when the run began."""
 
-    def begin(self) -> None:
+    def track_before(self) -> None:
         """A step begins: look at the files, in the background, if they may have changed since the last look."""
         self._changed = False
         if not self._is_current and self._tracking is None:
@@ -48,7 +48,7 @@ class StepFiles:
         if taking is not None:
             await asyncio.shield(taking)
 
-    async def start(self) -> str | None:
+    async def snapshot_before(self) -> str | None:
         """The snapshot from before the step."""
         if self._tracking is not None:
             self._last = await asyncio.shield(self._tracking)
@@ -56,9 +56,9 @@ class StepFiles:
             self.first = self.first or self._last
         return self._last
 
-    async def end(self) -> tuple[str | None, list[str]]:
+    async def snapshot_after(self) -> tuple[str | None, list[str]]:
         """The snapshot after the step, and the files that it changed (absolute)."""
-        before = await self.start()
+        before = await self.snapshot_before()
         if not self._changed or before is None:
             return before, []
         self._last = await self._snapshots.track()

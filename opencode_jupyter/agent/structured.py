@@ -24,18 +24,18 @@ NUDGES = 2
 """How often a model that answers in words is asked to use the tool, before the run fails."""
 
 
-class Structured:
+class StructuredOutput:
     """The form that an answer has to have.
 
     Args:
-        wanted: a JSON schema (dict), a pydantic model, or any type that pydantic can check (``list[int]``).
+        form: a JSON schema (dict), a pydantic model, or any type that pydantic can check (``list[int]``).
 
     Attributes:
-        value: the answer, validated; only sense after `given`.
-        given: whether there is one.
+        value: the answer, validated; only meaningful with `has_value`.
+        has_value: whether there is one.
 
     Raises:
-        InvalidArgumentsError: `wanted` is none of these.
+        InvalidArgumentsError: `form` is none of these.
     """
 
     def __init__(self, form: Any) -> None:

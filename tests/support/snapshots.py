@@ -19,7 +19,7 @@ async def patch(snapshots: Snapshots, tree: str) -> list[str]:
 
 async def diff(snapshots: Snapshots, tree: str) -> str:
     """The difference since a snapshot, as git writes it."""
-    return await snapshots.work(lambda shadow: shadow.text(tree, shadow.track()))
+    return await snapshots.run_exclusive(lambda shadow: shadow.diff_text(tree, shadow.track()))
 
 
 async def restore(snapshots: Snapshots, tree: str) -> list[str]:
@@ -31,7 +31,7 @@ async def restore(snapshots: Snapshots, tree: str) -> list[str]:
         entries = first_entries(shadow, [(tree, [str(shadow.worktree / path) for path in differing])])
         return [str(shadow.worktree / path) for path in write_entries(shadow, entries)]
 
-    return await snapshots.work(work)
+    return await snapshots.run_exclusive(work)
 
 
 async def revert(snapshots: Snapshots, patches: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -42,4 +42,4 @@ async def revert(snapshots: Snapshots, patches: Iterable[Mapping[str, Any]]) -> 
         shadow.track()
         return [str(shadow.worktree / path) for path in write_entries(shadow, first_entries(shadow, chosen))]
 
-    return await snapshots.work(work)
+    return await snapshots.run_exclusive(work)

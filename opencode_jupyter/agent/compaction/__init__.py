@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .limits import overflows, usable
+from .limits import overflows, usable_tokens
 from .pruning import prune
 from .summary import compact
 
-__all__ = ["compact", "overflows", "prune", "usable"]
+__all__ = ["compact", "overflows", "prune", "usable_tokens"]

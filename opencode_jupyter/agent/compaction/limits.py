@@ -11,13 +11,13 @@ from ..turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiec
 
 LONGEST_ANSWER = 32_000
 """Tokens that are kept free for an answer at the most (OpenCode's number)."""
-CHARS = 4
+CHARS_PER_TOKEN = 4
 """Characters of a token, roughly (OpenCode's estimate)."""
-PICTURE = 1_600
+PICTURE_TOKENS = 1_600
 """Tokens of a picture, roughly: what Anthropic's largest one (1.15 megapixels, 750 pixels a token) comes to."""
 
 
-def usable(info: ModelInfo, config: Mapping[str, Any]) -> int:
+def usable_tokens(info: ModelInfo, config: Mapping[str, Any]) -> int:
     """Tokens that a conversation may have before it is summarised; 0 if the model's window is not known.
 
     OpenCode keeps the length of an answer free, at most `LONGEST_ANSWER`; ``compaction.reserved`` overrides it. Half
@@ -36,29 +36,29 @@ def overflows(usage: Usage, info: ModelInfo, config: Mapping[str, Any]) -> bool:
     """
     if info.context <= 0 or _section(config).get("auto") is False:
         return False
-    return usage.whole > usable(info, config)
+    return usage.whole > usable_tokens(info, config)
 
 
 def estimate(text: str) -> int:
     """Tokens of a text, roughly."""
-    return round(len(text) / CHARS)
+    return round(len(text) / CHARS_PER_TOKEN)
 
 
 def estimate_turns(turns: Sequence[Turn]) -> int:
     """Tokens of a conversation, roughly."""
-    return sum(_piece(piece) for turn in turns for piece in turn.pieces)
+    return sum(_piece_tokens(piece) for turn in turns for piece in turn.pieces)
 
 
-def _piece(piece: object) -> int:
+def _piece_tokens(piece: object) -> int:
     match piece:
         case TextPiece(text) | ReasoningPiece(text):
             return estimate(text)
         case MediaPiece():
-            return PICTURE
+            return PICTURE_TOKENS
         case CallPiece(arguments=arguments):
             return estimate(str(arguments))
         case ResultPiece(text=text, media=media):
-            return estimate(text) + PICTURE * len(media)
+            return estimate(text) + PICTURE_TOKENS * len(media)
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.call_state import Completed, ToolPart, now_ms
 from ...core.messages import Message
 from ...core.registry import Registry
-from .limits import PICTURE, estimate
+from .limits import PICTURE_TOKENS, estimate
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
@@ -17,7 +17,7 @@ KEPT_TOKENS = 40_000
 """Tokens of the newest outputs that stay (OpenCode's number)."""
 LEAST_FREED = 20_000
 """Tokens that dropping must free (OpenCode's number): it makes a provider read the whole conversation anew."""
-TURNS = 2
+KEPT_TURNS = 2
 """The user's last turns, in which nothing is dropped."""
 
 
@@ -48,7 +48,7 @@ def _old_outputs(messages: list[Message], registry: Registry) -> tuple[list[tupl
             continue
         if message.info.get("summary") is True and message.info.get("finish"):
             break
-        if turns < TURNS:
+        if turns < KEPT_TURNS:
             continue
         for part in reversed(message.calls):
             state = part.state
@@ -57,7 +57,7 @@ def _old_outputs(messages: list[Message], registry: Registry) -> tuple[list[tupl
                 continue
             if state.compacted is not None:  # those before it were marked earlier
                 return outputs, freed
-            size = estimate(state.output) + PICTURE * len(state.attachments)
+            size = estimate(state.output) + PICTURE_TOKENS * len(state.attachments)
             size_so_far += size
             if size_so_far > KEPT_TOKENS:
                 freed += size

@@ -17,7 +17,7 @@ from ..model import Model, Request
 from ..retry import pause, wait_before
 from ..streamed_parts import StreamedParts
 from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
-from .limits import estimate, estimate_turns, usable
+from .limits import estimate, estimate_turns, usable_tokens
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
@@ -39,30 +39,30 @@ class Summariser:
         self._message = message
         self._parts = StreamedParts(run, message)
 
-    async def summarise(self, turns: Sequence[Turn], words: str) -> events.Finish:
+    async def summarise(self, turns: Sequence[Turn], request: str) -> events.Finish:
         """Fill the message; less and less of the conversation is sent until it fits.
 
         Raises:
             ModelError: kind ``overflow`` if even the least does not fit; others as the model raises them.
         """
         system = (self._agent.prompt,) if self._agent is not None and self._agent.prompt else ()
-        room = usable(self._model.info, self._run.workspace.config.data)
+        room = usable_tokens(self._model.info, self._run.workspace.config.data)
         sent = 0
         for level in LEVELS:
-            shortened = _with_request(render_transcript(turns, level), words)
+            shortened = _with_request(render_transcript(turns, level), request)
             size = estimate_turns(shortened) + estimate("".join(system))
             last = level is LEVELS[-1]
             if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):
                 continue  # it would not fit, or is what did not fit, nearly
             try:
-                return await self._ask_with_retries(self._request(system, shortened))
+                return await self._ask_with_retries(self._build_request(system, shortened))
             except ModelError as error:
                 if error.kind != "overflow" or last:
                     raise
                 sent = size
         raise AssertionError("unreachable")
 
-    def _request(self, system: tuple[str, ...], turns: Sequence[Turn]) -> Request:
+    def _build_request(self, system: tuple[str, ...], turns: Sequence[Turn]) -> Request:
         agent = self._agent
         return Request(
             system=system,
@@ -115,11 +115,11 @@ class Summariser:
         return finish
 
 
-def _with_request(turns: list[Turn], words: str) -> list[Turn]:
+def _with_request(turns: list[Turn], request: str) -> list[Turn]:
     """The turns with the request for the summary at their end, in the user's last turn if they end with one."""
     if turns and turns[-1].role == "user":
-        return [*turns[:-1], Turn("user", (*turns[-1].pieces, TextPiece(words)))]
-    return [*turns, Turn("user", (TextPiece(words),))]
+        return [*turns[:-1], Turn("user", (*turns[-1].pieces, TextPiece(request)))]
+    return [*turns, Turn("user", (TextPiece(request),))]
 
 
 # ---------------------------------------------------------------------- the conversation as text
@@ -153,7 +153,7 @@ LEVELS: tuple[DetailLevel, ...] = (
     DetailLevel(100, 60, 500, 0.0),
 )
 """From much to little. The first prompt and the last summary are kept at every level."""
-LEFT_OUT = "[{} turns were omitted here to save space.]"
+OMITTED = "[{} turns were omitted here to save space.]"
 
 
 def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
@@ -164,7 +164,7 @@ def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
     omitted = len(rest) - len(newest)
     texts_by_role: list[tuple[Literal["user", "assistant"], str]] = [_role_and_text(turn, level) for turn in first]
     if omitted:
-        texts_by_role.append(("user", LEFT_OUT.format(omitted)))
+        texts_by_role.append(("user", OMITTED.format(omitted)))
     texts_by_role += [_role_and_text(turn, level) for turn in newest]
     out: list[tuple[Literal["user", "assistant"], list[str]]] = []
     for role, text in texts_by_role:
@@ -178,11 +178,11 @@ def render_transcript(turns: Sequence[Turn], level: DetailLevel) -> list[Turn]:
 
 
 def _role_and_text(turn: Turn, level: DetailLevel) -> tuple[Literal["user", "assistant"], str]:
-    texts = [text for text in (_piece(piece, level) for piece in turn.pieces) if text]
+    texts = [text for text in (_piece_text(piece, level) for piece in turn.pieces) if text]
     return "assistant" if turn.role == "assistant" else "user", "\n\n".join(texts)
 
 
-def _piece(piece: Piece, level: DetailLevel) -> str:
+def _piece_text(piece: Piece, level: DetailLevel) -> str:
     match piece:
         case TextPiece(text):
             return shortened(text, level.text)
@@ -190,16 +190,16 @@ def _piece(piece: Piece, level: DetailLevel) -> str:
             arguments_text = json.dumps(arguments, ensure_ascii=False, default=str)
             return f"[called {name} with {shortened(arguments_text, level.call)}]"
         case ResultPiece(_, name, text, media, failed):
-            shown = " ".join(map(_media, media))
+            shown = " ".join(map(_media_text, media))
             verb = "failed" if failed else "gave"
             return f"[{name} {verb}] {shortened(text, level.result)} {shown}".rstrip()
         case MediaPiece():
-            return _media(piece)
+            return _media_text(piece)
         case ReasoningPiece():
             return ""
 
 
-def _media(piece: MediaPiece) -> str:
+def _media_text(piece: MediaPiece) -> str:
     return f"[{'document' if piece.mime == 'application/pdf' else 'picture'} {piece.filename or piece.mime}]"
 
 

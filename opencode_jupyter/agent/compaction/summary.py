@@ -16,7 +16,7 @@ from ..errors import ModelError
 from ..events import Finish, Usage
 from ..history import after_summary
 from ..model import Model, ModelInfo
-from .limits import estimate, usable
+from .limits import estimate, usable_tokens
 from .summariser import Summariser
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..run import Run
 
 AGENT = "compaction"
-COMPACTING = "experimental.session.compacting"
+COMPACTING_HOOK = "experimental.session.compacting"
 """The plugins' hook: they may add to the request for a summary (``context``), or word it themselves (``prompt``)."""
 REQUEST = """Write the summary from which this work goes on. Whoever reads it knows nothing else of the conversation.
 Use these headings, and leave out those with nothing under them:
@@ -39,17 +39,17 @@ Files that were changed and how; variables in the user's kernel that matter and 
 The next steps in order, what does not work yet with its error word for word, questions that nobody has answered.
 
 Write in the user's language. Do not answer the user, and do no work now: write the summary and nothing else."""
-GO_ON = (
+CONTINUE = (
     "The conversation was summarised because it had become too long. Go on with what is still to be done; if nothing "
     "is, say so, and if you are not sure what is wanted, ask."
 )
-HOPELESS = (
+STILL_TOO_LONG = (
     "the conversation does not fit into the window of {model} ({window:,} tokens) even after a summary: the system "
     "prompt, the tools and the last request take too much of it. Use a model with a larger window, offer fewer tools "
     "(tools=[...]), or shorten the instructions (AGENTS.md) or the request"
 )
 
-UNSUMMARISED = (
+NO_SUMMARY = (
     "the conversation has almost filled its model's context window and must be summarised to continue, but "
     "{model} gave no summary: {error}. Nothing is lost: prompt again to retry. The agent `compaction` of the "
     'configuration may have another model; {{"compaction": {{"auto": false}}}} continues without a summary'
@@ -66,19 +66,19 @@ async def compact(run: Run, *, auto: bool) -> None:
         ModelError: there is no summary, and the session is as it was. Kind ``overflow`` if none could help.
     """
     messages = run.session.messages
-    pending = _unanswered(messages) if auto else None
+    pending = _unanswered_prompt(messages) if auto else None
     if pending is not None:
-        limit = usable(run.model.info, run.workspace.config.data)
+        limit = usable_tokens(run.model.info, run.workspace.config.data)
         if limit and estimate("".join(str(part["text"]) for part in pending.of_type("text"))) > limit:
             raise _overflow_error(run.model.info)
     if auto and _summarised_just_now(run, pending):
         return
     agent = run.workspace.agents.get(AGENT)
-    model = await _model(run, agent)
+    model = await _summary_model(run, agent)
     turns = run.conversation.turns()
     if pending is not None:
         turns = turns[: len(turns) - len(pending.turns or ())]
-    words = await _instructions(run)
+    request = await _summary_request(run)
     question = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
     question.parts.append(new_part(question, "compaction", auto=auto))
     message = assistant_message(
@@ -93,7 +93,7 @@ async def compact(run: Run, *, auto: bool) -> None:
     run.add(question)
     run.add(message)
     try:
-        finish = await Summariser(run, model, agent, message).summarise(turns, words)
+        finish = await Summariser(run, model, agent, message).summarise(turns, request)
     except (ModelError, asyncio.CancelledError) as error:
         _remove_messages(run, {question.id, message.id})
         if not isinstance(error, ModelError):
@@ -106,12 +106,12 @@ async def compact(run: Run, *, auto: bool) -> None:
         run.add(_repeat_request(run, pending))
     elif auto:
         onward = user_message(run.session.id, run.session.agent or run.agent.name, run.model_wire)
-        onward.parts.append(new_part(onward, "text", text=GO_ON, synthetic=True))
+        onward.parts.append(new_part(onward, "text", text=CONTINUE, synthetic=True))
         run.add(onward)
     run.workspace.publish("session.compacted", lambda: {"sessionID": run.session.id})
 
 
-def _unanswered(messages: list[Message]) -> Message | None:
+def _unanswered_prompt(messages: list[Message]) -> Message | None:
     """The user's last message, if nothing came after it, and something before it."""
     if len(messages) < 2 or messages[-1].role != "user" or any(messages[-1].of_type("compaction")):
         return None
@@ -137,18 +137,18 @@ def _summarised_just_now(run: Run, pending: Message | None) -> bool:
         return False
     usage = Usage.from_wire(since[0].info.get("tokens"))
     sent = usage.input + usage.cache_read + usage.cache_write
-    limit = usable(run.model.info, run.workspace.config.data)
+    limit = usable_tokens(run.model.info, run.workspace.config.data)
     if not limit or sent <= limit:
         return False
-    if run.full_after == since[0].id:
+    if run.nearly_full_after == since[0].id:
         return False
-    run.full_after = since[0].id
+    run.nearly_full_after = since[0].id
     model = run.model.info.full
     run.notes.append(f"{model} has almost no context left even after a summary: {sent:,} tokens of {limit:,}")
     return True
 
 
-async def _model(run: Run, agent: Agent | None) -> Model:
+async def _summary_model(run: Run, agent: Agent | None) -> Model:
     if agent is None or agent.model is None:
         return run.model
     from ..models import resolve
@@ -156,19 +156,19 @@ async def _model(run: Run, agent: Agent | None) -> Model:
     return await resolve(run.workspace, f"{agent.model['providerID']}:{agent.model['modelID']}")
 
 
-async def _instructions(run: Run) -> str:
+async def _summary_request(run: Run) -> str:
     hooks = run.workspace.hooks
-    if not hooks.has_hooks(COMPACTING):
+    if not hooks.has_hooks(COMPACTING_HOOK):
         return REQUEST
     output: dict[str, Any] = {"context": [], "prompt": None}
     try:
-        await hooks.trigger(COMPACTING, {"sessionID": run.session.id}, output)
+        await hooks.trigger(COMPACTING_HOOK, {"sessionID": run.session.id}, output)
     except HookRefusedError as error:
         run.notes.append(str(error))
-    words = output.get("prompt")
+    prompt = output.get("prompt")
     context = output.get("context")
     more = [str(item) for item in context] if isinstance(context, list) else []
-    return "\n\n".join([words if isinstance(words, str) and words.strip() else REQUEST, *more])
+    return "\n\n".join([prompt if isinstance(prompt, str) and prompt.strip() else REQUEST, *more])
 
 
 def _finish_message(run: Run, message: Message, info: ModelInfo, finish: Finish) -> None:
@@ -182,7 +182,7 @@ def _finish_message(run: Run, message: Message, info: ModelInfo, finish: Finish)
 
 
 def _repeat_request(run: Run, pending: Message) -> Message:
-    """The user's message once more, behind the summary; its pictures are only named: they may be what was too much."""
+    """The user's message once more, after the summary; its pictures are only named: they may be what was too much."""
     info = pending.info
     more = {key: info[key] for key in ("system", "tools", "format", "variant") if key in info}
     message = user_message(run.session.id, str(info.get("agent") or run.agent.name), run.model_wire, **more)
@@ -204,7 +204,7 @@ def _remove_messages(run: Run, ids: set[str]) -> None:
 
 
 def _overflow_error(info: ModelInfo, error: ModelError | None = None) -> ModelError:
-    text = HOPELESS.format(model=info.full, window=info.context) if info.context else _overflow_text(info)
+    text = STILL_TOO_LONG.format(model=info.full, window=info.context) if info.context else _overflow_text(info)
     body = error.body if error is not None else ""
     return ModelError(text, "overflow", provider=info.provider, status=error.status if error else None, body=body)
 
@@ -212,7 +212,7 @@ def _overflow_error(info: ModelInfo, error: ModelError | None = None) -> ModelEr
 def _no_summary_error(info: ModelInfo, error: ModelError) -> ModelError:
     """The error of a summary that could not be made, saying that it was the summary."""
     return ModelError(
-        UNSUMMARISED.format(model=info.full, error=str(error).rstrip(".")),
+        NO_SUMMARY.format(model=info.full, error=str(error).rstrip(".")),
         error.kind,
         provider=error.provider,
         status=error.status,
@@ -223,4 +223,4 @@ def _no_summary_error(info: ModelInfo, error: ModelError) -> ModelError:
 
 
 def _overflow_text(info: ModelInfo) -> str:
-    return HOPELESS.partition(" ({window")[0].format(model=info.full) + HOPELESS.partition("tokens)")[2]
+    return STILL_TOO_LONG.partition(" ({window")[0].format(model=info.full) + STILL_TOO_LONG.partition("tokens)")[2]

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LONGEST = 50
+MAX_CHARS = 50
 """Characters of a title."""
 TIMEOUT = 30.0
 """Seconds a small model has for one."""
-READ = 4_000
+PROMPT_CHARS = 4_000
 """Characters of the prompt that it is shown."""
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
@@ -45,10 +45,10 @@ async def title(workspace: ToolHost, session: Session, text: str) -> str:
 def first_line(text: str) -> str:
     """The first line with text, cut at the end of a word."""
     line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
-    if len(line) <= LONGEST:
+    if len(line) <= MAX_CHARS:
         return line
-    cut = line[: LONGEST + 1].rpartition(" ")[0].rstrip(" ,;:.-")
-    return cut or line[:LONGEST]
+    cut = line[: MAX_CHARS + 1].rpartition(" ")[0].rstrip(" ,;:.-")
+    return cut or line[:MAX_CHARS]
 
 
 class TitleWriter:
@@ -98,10 +98,10 @@ class TitleWriter:
         if agent.model is not None:
             name = f"{agent.model['providerID']}:{agent.model['modelID']}"
         model = await resolve(self._workspace, name)
-        words = f"Write the title of a conversation that begins with this:\n\n{text[:READ]}"
+        prompt = f"Write the title of a conversation that begins with this:\n\n{text[:PROMPT_CHARS]}"
         request = Request(
             system=(agent.prompt or "",),
-            turns=(Turn("user", (TextPiece(words),)),),
+            turns=(Turn("user", (TextPiece(prompt),)),),
             temperature=agent.temperature,
             top_p=agent.top_p,
             options=agent.options,

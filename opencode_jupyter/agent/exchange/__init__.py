@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .exporting import export, export_file
-from .importing import Imported, import_, take_in
+from .importing import ImportedSession, import_, import_session
 from .jsonl import events_of, export_jsonl
 from .session_schema import SessionFileError
 from .spans import export_otlp, send, session_spans
 
 __all__ = [
-    "Imported",
+    "ImportedSession",
     "SessionFileError",
     "events_of",
     "export",
@@ -17,7 +17,7 @@ __all__ = [
     "export_jsonl",
     "export_otlp",
     "import_",
+    "import_session",
     "send",
     "session_spans",
-    "take_in",
 ]

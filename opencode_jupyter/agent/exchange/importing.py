@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Data = dict[str, Any]
 
 
-class Renaming:
+class NewIds:
     """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand."""
 
     def __init__(self, session_id: str) -> None:
@@ -85,14 +85,14 @@ class Renaming:
         return renamed
 
 
-LARGEST = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 """Bytes of a file that is read: a session of 5,000 steps has some 50 MB, and reading takes ten times a file's size."""
 ABORTED = "Tool execution aborted"
 """OpenCode's words for a call that nobody is at work on any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedSession:
     """A session that was taken in.
 
     Attributes:
@@ -110,7 +110,7 @@ async def import_(
 ) -> AgentSession:
     """Take in a session from a file or from data in OpenCode's export format.
 
-    It belongs to the workspace's folder from then on, as with OpenCode's own import. See `take_in`.
+    It belongs to the workspace's folder from then on, as with OpenCode's own import. See `import_session`.
 
     Args:
         workspace: where it goes.
@@ -121,27 +121,27 @@ async def import_(
         SessionFileError: it is no session, or not a whole one; the message names the place. Nothing was changed.
         ToolError: the session it would replace is at work.
     """
-    return (await take_in(workspace, source, replace=replace)).session
+    return (await import_session(workspace, source, replace=replace)).session
 
 
-async def take_in(
+async def import_session(
     workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
-) -> Imported:
+) -> ImportedSession:
     """`import_`, and what became of it."""
     data = await asyncio.to_thread(_load_and_check, source)
     info, messages = _as_local(data["info"], workspace), data["messages"]
     existing = await _read_existing(workspace, info["id"])
     how: Literal["new", "same", "copy", "replaced"] = "new"
     if existing is not None and _is_same(existing, (info, messages)):
-        return Imported(await workspace.sessions.open(info["id"]), "same")
+        return ImportedSession(await workspace.sessions.open(info["id"]), "same")
     if await _has_foreign_ids(workspace, info["id"], messages) or (existing is not None and not replace):
-        renaming = Renaming(info["id"])
-        messages = renaming.messages(messages)
-        info, how = renaming.session(info), "copy"
+        new_ids = NewIds(info["id"])
+        messages = new_ids.messages(messages)
+        info, how = new_ids.session(info), "copy"
     elif existing is not None:
         await _require_idle(workspace, info["id"])
         how = "replaced"
-    return Imported(await store_session(workspace, info, messages), how)
+    return ImportedSession(await store_session(workspace, info, messages), how)
 
 
 async def store_session(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
@@ -186,8 +186,8 @@ def _load_and_check(source: Mapping[str, Any] | str | os.PathLike[str]) -> Data:
 def _load(path: Path) -> Any:
     try:
         size = path.stat().st_size
-        if size > LARGEST:
-            most = LARGEST // 1024 // 1024
+        if size > MAX_BYTES:
+            most = MAX_BYTES // 1024 // 1024
             raise SessionFileError(
                 f"{path}: it has {size / 1e6:,.0f} MB; a session's file may have {most} MB. Nothing was imported."
             )
@@ -231,13 +231,13 @@ def _normalize_message(message: Data, session: Data) -> Data:
         settled.pop(EXTRA, None)
         if part["type"] == "tool":
             if part["state"]["status"] in ("pending", "running"):
-                settled["state"] = aborted(part["state"], info["time"]["created"], updated)
+                settled["state"] = aborted_state(part["state"], info["time"]["created"], updated)
             settled[EXTRA] = {"agent": agent, "by": by}
         parts.append(settled)
     return {**message, "parts": parts}
 
 
-def aborted(state: Data, start: int, end: int) -> Data:
+def aborted_state(state: Data, start: int, end: int) -> Data:
     """The state of a call that nobody works on any more; it starts at `start` if it has no time of its own."""
     start = (state.get("time") or {}).get("start") or start
     metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}

@@ -24,7 +24,7 @@ class SessionFileError(ToolError):
     """A file or data that cannot be imported as a session; the message names the place."""
 
 
-class Form(BaseModel):
+class SchemaObject(BaseModel):
     """An object of the format; it can have other keys too. An optional key may be null."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, defer_build=True)
@@ -35,7 +35,7 @@ class Form(BaseModel):
         cleaned: Data = {}
         for key, item in value.items():
             field = cls.model_fields.get(key)
-            form = None if field is None else _form_in(field.annotation)
+            form = None if field is None else _object_in(field.annotation)
             if form is not None and isinstance(item, dict):
                 cleaned[key] = form.without_nulls(item)
             elif form is not None and isinstance(item, list):
@@ -45,10 +45,10 @@ class Form(BaseModel):
         return cleaned
 
 
-def _form_in(annotation: Any) -> type[Form] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Form):
+def _object_in(annotation: Any) -> type[SchemaObject] | None:
+    if isinstance(annotation, type) and issubclass(annotation, SchemaObject):
         return annotation
-    return next(filter(None, map(_form_in, get_args(annotation))), None)
+    return next(filter(None, map(_object_in, get_args(annotation))), None)
 
 
 def _id(prefix: str) -> Callable[[str], str]:
@@ -60,7 +60,7 @@ def _id(prefix: str) -> Callable[[str], str]:
     return check
 
 
-def _moment(value: Any) -> Any:
+def _check_time(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
         raise PydanticCustomError("moment", "a time in whole milliseconds")
     return value
@@ -69,31 +69,31 @@ def _moment(value: Any) -> Any:
 SessionId = Annotated[str, AfterValidator(_id("ses"))]
 MessageId = Annotated[str, AfterValidator(_id("msg"))]
 PartId = Annotated[str, AfterValidator(_id("prt"))]
-Moment = Annotated[Any, AfterValidator(_moment)]
+Milliseconds = Annotated[Any, AfterValidator(_check_time)]
 
 
-def _form(required: Mapping[str, Any], **optional: Any) -> Any:
-    """A `Form` with these required and optional keys."""
+def _object(required: Mapping[str, Any], **optional: Any) -> Any:
+    """A `SchemaObject` with these required and optional keys."""
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in required.items()}
     fields |= {key: (kind | None if kind is not Any else Any, None) for key, kind in optional.items()}
-    return create_model("Form", __base__=Form, **fields)
+    return create_model("Form", __base__=SchemaObject, **fields)
 
 
-_SPAN = _form({"start": Moment}, end=Moment)
-_ENDED = _form({"start": Moment, "end": Moment}, compacted=Moment)
-_TOKENS = _form(
-    {"input": float, "output": float}, total=float, reasoning=float, cache=_form({}, read=float, write=float)
+_SPAN = _object({"start": Milliseconds}, end=Milliseconds)
+_ENDED = _object({"start": Milliseconds, "end": Milliseconds}, compacted=Milliseconds)
+_TOKENS = _object(
+    {"input": float, "output": float}, total=float, reasoning=float, cache=_object({}, read=float, write=float)
 )
-_MODEL = _form({"providerID": str, "modelID": str}, variant=str)
+_MODEL = _object({"providerID": str, "modelID": str}, variant=str)
 _OWNED = {"id": Any, "sessionID": Any, "messageID": Any, "type": Any}
-_FILE = _form({"mime": str, "url": str}, filename=str, source=Data, **_OWNED)
-_RULE = _form({"permission": str, "pattern": str, "action": Literal["allow", "deny", "ask"]})
+_FILE = _object({"mime": str, "url": str}, filename=str, source=Data, **_OWNED)
+_RULE = _object({"permission": str, "pattern": str, "action": Literal["allow", "deny", "ask"]})
 
-INFO: type[Form] = _form(
+INFO: type[SchemaObject] = _object(
     {
         "id": SessionId,
         "title": str,
-        "time": _form({"created": Moment}, updated=Moment, compacting=Any, archived=Any),
+        "time": _object({"created": Milliseconds}, updated=Milliseconds, compacting=Any, archived=Any),
     },
     slug=str,
     projectID=str,
@@ -101,7 +101,7 @@ INFO: type[Form] = _form(
     path=str,
     parentID=SessionId,
     agent=str,
-    model=_form({"id": str, "providerID": str}, variant=str),
+    model=_object({"id": str, "providerID": str}, variant=str),
     version=str,
     summary=Data,
     cost=float,
@@ -110,9 +110,9 @@ INFO: type[Form] = _form(
     workspaceID=Any,
     share=Any,
     permission=GenericAlias(list, _RULE),
-    revert=_form({"messageID": MessageId}, partID=PartId, snapshot=str, diff=str),
+    revert=_object({"messageID": MessageId}, partID=PartId, snapshot=str, diff=str),
 )
-_ERROR_DATA = _form(
+_ERROR_DATA = _object(
     {},
     message=Any,
     providerID=Any,
@@ -124,8 +124,8 @@ _ERROR_DATA = _form(
     responseBody=Any,
     metadata=Any,
 )
-USER: type[Form] = _form(
-    {"time": _form({"created": Moment})},
+USER: type[SchemaObject] = _object(
+    {"time": _object({"created": Milliseconds})},
     agent=str,
     model=_MODEL,
     system=str,
@@ -134,50 +134,50 @@ USER: type[Form] = _form(
     summary=Any,
     variant=Any,
 )
-ASSISTANT: type[Form] = _form(
-    {"time": _form({"created": Moment}, completed=Moment)},
+ASSISTANT: type[SchemaObject] = _object(
+    {"time": _object({"created": Milliseconds}, completed=Milliseconds)},
     parentID=str,
     agent=str,
     mode=str,
     providerID=str,
     modelID=str,
-    path=_form({}, cwd=str, root=str),
+    path=_object({}, cwd=str, root=str),
     cost=float,
     tokens=_TOKENS,
     finish=str,
-    error=_form({"name": str}, data=_ERROR_DATA),
+    error=_object({"name": str}, data=_ERROR_DATA),
     variant=str,
     summary=Any,
     structured=Any,
 )
-STATES: dict[str, type[Form]] = {
-    "pending": _form({"input": Data}, raw=str),
-    "running": _form({"input": Data}, title=str, metadata=Data, time=_form({"start": Moment})),
-    "completed": _form(
+STATES: dict[str, type[SchemaObject]] = {
+    "pending": _object({"input": Data}, raw=str),
+    "running": _object({"input": Data}, title=str, metadata=Data, time=_object({"start": Milliseconds})),
+    "completed": _object(
         {"input": Data, "output": str, "time": _ENDED}, title=str, metadata=Data, attachments=GenericAlias(list, _FILE)
     ),
-    "error": _form({"input": Data, "error": str, "time": _ENDED}, metadata=Data),
+    "error": _object({"input": Data, "error": str, "time": _ENDED}, metadata=Data),
 }
-_STATUS = _form({"status": Literal["pending", "running", "completed", "error"]})
-PARTS: dict[str, type[Form]] = {
-    "text": _form({"text": str}, synthetic=bool, ignored=bool, time=_SPAN, metadata=Data),
-    "reasoning": _form({"text": str}, time=_SPAN, metadata=Data),
+_STATUS = _object({"status": Literal["pending", "running", "completed", "error"]})
+PARTS: dict[str, type[SchemaObject]] = {
+    "text": _object({"text": str}, synthetic=bool, ignored=bool, time=_SPAN, metadata=Data),
+    "reasoning": _object({"text": str}, time=_SPAN, metadata=Data),
     "file": _FILE,
-    "tool": _form({"callID": str, "tool": str, "state": _STATUS}, metadata=Data),
-    "step-start": _form({}, snapshot=str),
-    "step-finish": _form({}, reason=str, snapshot=str, cost=float, tokens=_TOKENS),
-    "snapshot": _form({"snapshot": str}),
-    "patch": _form({"hash": str, "files": list[str]}),
-    "agent": _form({"name": str}, source=Data),
-    "subtask": _form({"prompt": str, "description": str, "agent": str}, model=_MODEL, command=str),
-    "compaction": _form({}, auto=bool, overflow=bool, tail_start_id=MessageId),
-    "retry": _form({"attempt": float, "error": Data}, time=_form({"created": Moment})),
+    "tool": _object({"callID": str, "tool": str, "state": _STATUS}, metadata=Data),
+    "step-start": _object({}, snapshot=str),
+    "step-finish": _object({}, reason=str, snapshot=str, cost=float, tokens=_TOKENS),
+    "snapshot": _object({"snapshot": str}),
+    "patch": _object({"hash": str, "files": list[str]}),
+    "agent": _object({"name": str}, source=Data),
+    "subtask": _object({"prompt": str, "description": str, "agent": str}, model=_MODEL, command=str),
+    "compaction": _object({}, auto=bool, overflow=bool, tail_start_id=MessageId),
+    "retry": _object({"attempt": float, "error": Data}, time=_object({"created": Milliseconds})),
 }
 """The parts that 1.18.33 knows, by their type."""
-_SESSION = _form({"info": INFO, "messages": list[Data]})
-_MESSAGE = _form({"info": Data, "parts": list[Data]})
-_MESSAGE_IDS = _form({"id": MessageId, "sessionID": SessionId, "role": Literal["user", "assistant"]})
-_PART = _form({"id": PartId, "type": str})
+_SESSION = _object({"info": INFO, "messages": list[Data]})
+_MESSAGE = _object({"info": Data, "parts": list[Data]})
+_MESSAGE_IDS = _object({"id": MessageId, "sessionID": SessionId, "role": Literal["user", "assistant"]})
+_PART = _object({"id": PartId, "type": str})
 
 
 def check_session(data: Any) -> None:
@@ -201,7 +201,7 @@ def check_session(data: Any) -> None:
         _check(_MESSAGE_IDS, info, f"{location}.info")
         if info["sessionID"] != data["info"]["id"]:
             expected = f"the session's id {data['info']['id']}"
-            raise _wrong(f"{location}.info.sessionID", expected, info["sessionID"])
+            raise _mistake(f"{location}.info.sessionID", expected, info["sessionID"])
         _check_once(info["id"], f"{location}.info", seen)
         _check(USER if info["role"] == "user" else ASSISTANT, info, f"{location}.info")
         for number, part in enumerate(message["parts"]):
@@ -213,7 +213,7 @@ def _check_part(part: Data, message: Data, location: str, seen: dict[str, str]) 
     _check_once(part["id"], location, seen)
     for key, owner in (("sessionID", message["sessionID"]), ("messageID", message["id"])):
         if part.get(key, owner) != owner:
-            raise _wrong(f"{location}.{key}", f"the id {owner} of what it is in", part[key])
+            raise _mistake(f"{location}.{key}", f"the id {owner} of what it is in", part[key])
     if part["type"] in PARTS:
         _check(PARTS[part["type"]], part, location)
     if part["type"] == "tool":
@@ -238,7 +238,7 @@ _EXPECTED = {
 """What a value must be, by the type of pydantic's error."""
 
 
-def _check(form: type[Form], value: Any, location: str) -> None:
+def _check(form: type[SchemaObject], value: Any, location: str) -> None:
     try:
         form.model_validate(value)
     except ValidationError as invalid:
@@ -253,14 +253,14 @@ def _check(form: type[Form], value: Any, location: str) -> None:
         expected = _EXPECTED.get(error["type"], error["msg"])
         if error["type"] == "literal_error":
             expected = error["ctx"]["expected"].replace("'", "").replace(", ", " or ")
-        raise _wrong(full_location, expected, error["input"]) from None
+        raise _mistake(full_location, expected, error["input"]) from None
 
 
-def _wrong(location: str, expected: str, value: Any) -> SessionFileError:
-    return SessionFileError(f"{location}: expected {expected}, not {_described(value)}.")
+def _mistake(location: str, expected: str, value: Any) -> SessionFileError:
+    return SessionFileError(f"{location}: expected {expected}, not {_describe_value(value)}.")
 
 
-def _described(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """A value in words, its own text cut."""
     if value is None:
         return "null"

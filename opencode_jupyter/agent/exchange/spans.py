@@ -272,7 +272,7 @@ def _json(value: Any) -> str:
 
 
 SCOPE = "opencode_jupyter"
-DEEPEST = 10
+MAX_DEPTH = 10
 """Levels of sessions begun by sessions that are followed."""
 
 
@@ -282,7 +282,7 @@ async def session_spans(workspace: ToolHost, session: str | Session, *, content:
     Raises:
         UnknownSessionError: there is no such session.
     """
-    tree = await _read_tree(workspace, session if isinstance(session, str) else session.id, DEEPEST)
+    tree = await _read_tree(workspace, session if isinstance(session, str) else session.id, MAX_DEPTH)
     return await asyncio.to_thread(lambda: spans_of(tree, content=content))
 
 

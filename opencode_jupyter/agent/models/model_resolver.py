@@ -92,23 +92,23 @@ class ModelResolver:
         named = self.entries()
         id = name if name in named or name in BUILT_IN else ALIASES.get(name.lower(), name)
         if id in UNSUPPORTED and id not in named:
-            words = f"{id} is not spoken to here: it would take {UNSUPPORTED[id]}"
-            raise ModelError(f"{words}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
+            text = f"{id} is not spoken to here: it would take {UNSUPPORTED[id]}"
+            raise ModelError(f"{text}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
         if not self._enabled(id):
-            words = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
-            raise ModelError(words, "setup", provider=id)
+            text = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
+            raise ModelError(text, "setup", provider=id)
         described = self._described(id, named)
         if described is None:
             everyone = [*named, *BUILT_IN, "scripted"]
-            words = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
+            text = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
-            raise ModelError(f"{words} There are {', '.join(everyone)}; {own}", "setup", provider=name)
+            raise ModelError(f"{text} There are {', '.join(everyone)}; {own}", "setup", provider=name)
         to_trust = trust_subject(self._workspace, id)
         if not is_trusted(self._workspace, to_trust):
             assert to_trust is not None
-            words = f"{to_trust.name}: the project's configuration {to_trust.shown['content']}"
+            text = f"{to_trust.name}: the project's configuration {to_trust.shown['content']}"
             advice = "Trust it with %tools trust, or put the entry into your own configuration"
-            raise ModelError(f"{words}. {advice}.", "setup", provider=id)
+            raise ModelError(f"{text}. {advice}.", "setup", provider=id)
         return _with_environment_url(described)
 
     def _enabled(self, id: str) -> bool:
@@ -127,8 +127,8 @@ class ModelResolver:
             raise ModelError(f"{name!r} names no model.{example}", "not_found", provider=provider.id)
         if provider.listed and model not in provider.models:
             hint = suggestion([f"{id}:{known_model}" for known_model in near_names(model, provider.models)])
-            words = f"provider.{id} of the configuration lists no model {model!r}.{hint}"
-            raise ModelError(f"{words} It lists {', '.join(provider.models)}", "not_found", provider=id)
+            text = f"provider.{id} of the configuration lists no model {model!r}.{hint}"
+            raise ModelError(f"{text} It lists {', '.join(provider.models)}", "not_found", provider=id)
         info, settings = describe_model(provider, model)
         connection = self._connections.setdefault(provider.id, ProviderConnection(provider.timeout))
         names = [*provider.models, *catalogue.models(provider.id)]
@@ -199,11 +199,11 @@ class _KeySource:
                 async with asyncio.timeout(KEYRING_SECONDS):
                     key = self._keyring = await asyncio.to_thread(api_keys.from_keyring, provider.id)
             except TimeoutError:
-                words = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
-                raise ModelError(words, "auth", provider=provider.id) from None
+                text = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
+                raise ModelError(text, "auth", provider=provider.id) from None
         if key is not None and not (key.value.isascii() and key.value.isprintable()):
-            words = f"the key from {key.source} has characters in it that no key has; copy it once more"
-            raise ModelError(words, "auth", provider=provider.id)
+            text = f"the key from {key.source} has characters in it that no key has; copy it once more"
+            raise ModelError(text, "auth", provider=provider.id)
         return key
 
     def _may_be_in_keyring(self) -> bool:

@@ -19,7 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 from ...core.suggestions import suggestion
 from ...tools.web.sse import LineTooLongError
 from ..errors import Kind, ModelError
-from ..retry import LONGEST_SAID
+from ..retry import LONGEST_REQUESTED_WAIT
 from .api_keys import redacted
 from .trust import LOOPBACK
 
@@ -188,12 +188,12 @@ def _model_error(
         page_error = web_page_error(context, status or 200, text)
         page_error.retry_after = retry_after(headers)
         return page_error
-    words, names = _provider_text(value, text)
-    everything = f"{names} {words}"
+    text, names = _provider_text(value, text)
+    everything = f"{names} {text}"
     kind = _error_kind(status, everything, value)
-    message = _error_message(context, kind, status, redacted(words, context.secrets)[:MAX_QUOTE].strip())
+    message = _error_message(context, kind, status, redacted(text, context.secrets)[:MAX_QUOTE].strip())
     wait = retry_after(headers, value)
-    if wait is not None and wait > LONGEST_SAID:
+    if wait is not None and wait > LONGEST_REQUESTED_WAIT:
         message += "" if message.endswith((".", "!", "?")) else "."
         message += f" It asks to retry in {_duration_text(wait)}, which is too long to wait."
     retryable: bool | None = None
@@ -267,8 +267,8 @@ def _provider_text(value: Any, text: str) -> tuple[str, str]:
     for key in ("message", "detail", "error_description", "title"):
         text_of_key = error.get(key)
         if text_of_key:
-            words = text_of_key if isinstance(text_of_key, str) else json.dumps(text_of_key, ensure_ascii=False)
-            return (f"{words}: {raw}" if isinstance(raw, str) else words), names
+            text = text_of_key if isinstance(text_of_key, str) else json.dumps(text_of_key, ensure_ascii=False)
+            return (f"{text}: {raw}" if isinstance(raw, str) else text), names
     reasons = " ".join(str(detail.get("reason") or "") for detail in google_details(value))
     return text, f"{names} {reasons}"
 

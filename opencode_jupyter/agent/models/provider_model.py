@@ -134,8 +134,8 @@ class ProviderModel:
         except (ModelError, asyncio.CancelledError, GeneratorExit):
             raise
         except BlockedPromptError as error:
-            words = f"{provider.id} refused the request because of what is in it: {error}"
-            raise ModelError(words, "refused", provider=provider.id, status=200) from None
+            text = f"{provider.id} refused the request because of what is in it: {error}"
+            raise ModelError(text, "refused", provider=provider.id, status=200) from None
         except MalformedCallError as error:
             text = f"the model wrote a call that can't be read: {error}"
             raise context.error("protocol", text, status=200, retryable=True) from None
@@ -165,12 +165,12 @@ class ProviderModel:
 def no_key(context: RequestContext) -> ModelError:
     """The error for a request that can't be sent for want of a key."""
     names = " or ".join(context.key_names)
-    words = (
+    text = (
         f"{context.provider} needs a key and none is set. Set {names} in the environment, put it into the system's "
         f"keyring (`keyring set opencode-jupyter {context.provider}`), or name it in your own config: "
         f'{{"provider": {{"{context.provider}": {{"options": {{"apiKey": "{{env:{context.key_names[0]}}}"}}}}}}}}'
     )
-    return ModelError(words, "auth", provider=context.provider)
+    return ModelError(text, "auth", provider=context.provider)
 
 
 async def _check_status(response: httpx2.Response, context: RequestContext) -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 TIMEOUT = 5.0
 """Seconds a page has (OpenCode's limit)."""
-FRESH = 600.0
+FRESH_SECONDS = 600.0
 """Seconds after which a page is fetched again."""
-RETRY = 60.0
+RETRY_SECONDS = 60.0
 """Seconds after which a page that could not be had is tried again."""
 
 
@@ -30,7 +30,7 @@ class InstructionPages:
 
     def __init__(self, from_project: Callable[[str], bool]) -> None:
         self._from_project = from_project
-        self._kept: dict[str, tuple[float, str, str]] = {}
+        self._pages: dict[str, tuple[float, str, str]] = {}
 
     async def texts(self, urls: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
         """The pages that could be had with their addresses, and a sentence about each other one."""
@@ -38,15 +38,15 @@ class InstructionPages:
             return [], []
         urls = list(dict.fromkeys(urls))
         now = time.monotonic()
-        due = [url for url in urls if url not in self._kept or now >= self._kept[url][0]]
-        for url, (text, problem) in zip(due, await asyncio.gather(*map(self._fetched, due)), strict=True):
-            before = self._kept[url][1] if url in self._kept else ""
-            next_try = time.monotonic() + (RETRY if problem else FRESH)
-            self._kept[url] = (next_try, text or before, problem)  # an old copy is better than none
-        texts = [(url.partition("?")[0], self._kept[url][1]) for url in urls if self._kept[url][1]]
-        return texts, [self._kept[url][2] for url in urls if self._kept[url][2]]
+        due = [url for url in urls if url not in self._pages or now >= self._pages[url][0]]
+        for url, (text, problem) in zip(due, await asyncio.gather(*map(self._fetch, due)), strict=True):
+            before = self._pages[url][1] if url in self._pages else ""
+            next_try = time.monotonic() + (RETRY_SECONDS if problem else FRESH_SECONDS)
+            self._pages[url] = (next_try, text or before, problem)  # an old copy is better than none
+        texts = [(url.partition("?")[0], self._pages[url][1]) for url in urls if self._pages[url][1]]
+        return texts, [self._pages[url][2] for url in urls if self._pages[url][2]]
 
-    async def _fetched(self, url: str) -> tuple[str, str]:
+    async def _fetch(self, url: str) -> tuple[str, str]:
         # loaded with the first page: most projects name none
         from ...tools.web import content_type
         from ...tools.web.http_client import ACCEPTED

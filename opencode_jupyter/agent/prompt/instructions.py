@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WHOLE = 4 * LIMIT
+MAX_BYTES = 4 * LIMIT
 """Bytes of all instructions together; what comes after is named and not given."""
-LOOK_AGAIN = 2.0
+GLOB_SECONDS = 2.0
 """Seconds after which patterns are tried again; single files are looked at every time."""
-MEANWHILE = 0.5
+CHECK_SECONDS = 0.5
 """Seconds between two looks in the midst of a run."""
 PROSE = frozenset({".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc"})
 """What a project's config may name outside of the project: nobody's key has such a name."""
@@ -57,8 +57,8 @@ class InstructionFile:
 
     path: Path
     named: bool = False
-    within: bool = False
-    careful: bool = False
+    must_be_inside: bool = False
+    named_by_project: bool = False
 
 
 class Instructions:
@@ -71,8 +71,8 @@ class Instructions:
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._pages = InstructionPages(self.from_project)
-        self._kept: dict[Path, tuple[Stamp | None, str, str]] = {}
-        self._globbed: tuple[object, float, list[InstructionFile]] = (None, 0.0, [])
+        self._cache: dict[Path, tuple[Stamp | None, str, str]] = {}
+        self._glob_cache: tuple[object, float, list[InstructionFile]] = (None, 0.0, [])
         self._read_at: float | None = None
         self._texts: list[str] = []
         self.problems: list[str] = []
@@ -81,10 +81,10 @@ class Instructions:
         """Each file's or page's text, under a line with its source.
 
         Args:
-            at_once: look whether files have changed; else only if that was not done in the last `MEANWHILE` seconds (a
+            at_once: look whether files have changed; else only if that was not done in the last `CHECK_SECONDS` (a
                 request takes longer than that to be answered, but a script's steps need not wait for a slow disk).
         """
-        if not at_once and self._read_at is not None and time.monotonic() - self._read_at < MEANWHILE:
+        if not at_once and self._read_at is not None and time.monotonic() - self._read_at < CHECK_SECONDS:
             return self._texts
         self._read_at, self._texts = time.monotonic(), await self._read_all()
         return self._texts
@@ -102,16 +102,16 @@ class Instructions:
                 problems.append(problem)
             if text:
                 read.append((str(path), text))
-        for path in [path for path in self._kept if path not in paths]:
-            del self._kept[path]
+        for path in [path for path in self._cache if path not in paths]:
+            del self._cache[path]
         pages, failed = await self._pages.texts(self._urls())
         problems += failed
         texts: list[str] = []
-        left = WHOLE
+        left = MAX_BYTES
         for name, text in [*read, *pages]:
             left -= len(text.encode("utf-8", "replace"))
             if left < 0:
-                problems.append(f"{name} was omitted: the instructions are larger than {WHOLE // 1024} kB together")
+                problems.append(f"{name} was omitted: the instructions are larger than {MAX_BYTES // 1024} kB together")
                 texts.append(
                     f"Instructions from: {name}\n(omitted here because of their length; read them if you need them)"
                 )
@@ -137,15 +137,15 @@ class Instructions:
             everywhere.append(home / ".claude" / "CLAUDE.md")
         sources = [InstructionFile(path) for path in everywhere if path.is_file()][:1]
         if workspace.flags.project_config:
-            folders = list(upwards(workspace.directory, self._top()))
+            folders = list(upwards(workspace.directory, self._project_root()))
             for name in names():
                 paths = [folder / name for folder in reversed(folders) if (folder / name).is_file()]
                 if paths:
-                    sources += [InstructionFile(path, within=True) for path in paths]
+                    sources += [InstructionFile(path, must_be_inside=True) for path in paths]
                     break
         return sources
 
-    def _top(self) -> Path:
+    def _project_root(self) -> Path:
         workspace = self._workspace
         versioned = str(workspace.worktree) != workspace.worktree.anchor
         return workspace.worktree if versioned else workspace.directory
@@ -159,41 +159,41 @@ class Instructions:
 
     async def _configured(self) -> list[InstructionFile]:
         """The files of the config's entries, in their order."""
-        config, since, sources = self._globbed
+        config, since, sources = self._glob_cache
         state = (self._workspace.config, self._workspace.directory)
-        if config is None or config != state or time.monotonic() - since > LOOK_AGAIN:
+        if config is None or config != state or time.monotonic() - since > GLOB_SECONDS:
             entries = [entry for entry in self._entries() if not entry.startswith(("http://", "https://"))]
             several = any(map(is_pattern, entries))
             sources = (
                 await asyncio.to_thread(self._files_of_entries, entries) if several else self._files_of_entries(entries)
             )
-            self._globbed = (state, time.monotonic(), sources)
+            self._glob_cache = (state, time.monotonic(), sources)
         return list(sources)
 
     def _files_of_entries(self, entries: list[str]) -> list[InstructionFile]:
         out: list[InstructionFile] = []
         for entry in entries:
-            careful = self.from_project(entry)
+            of_project = self.from_project(entry)
             text = str(self._workspace.config.home) + entry[1:] if entry == "~" or entry.startswith("~/") else entry
             folders = [self._workspace.directory]
             if not os.path.isabs(text):
-                folders = list(upwards(self._workspace.directory, self._top()))
+                folders = list(upwards(self._workspace.directory, self._project_root()))
             paths = [path for folder in reversed(folders) for path in self._files_of_entry(text, folder)]
             if not paths and not is_pattern(text):
                 paths = [Path(os.path.normpath(folders[0] / text))]
-            out += [InstructionFile(path, named=not is_pattern(text), careful=careful) for path in paths]
+            out += [InstructionFile(path, named=not is_pattern(text), named_by_project=of_project) for path in paths]
         return out
 
     @staticmethod
     def _files_of_entry(text: str, folder: Path) -> list[Path]:
         if is_pattern(text):
-            return find(text, folder)
+            return glob_files(text, folder)
         path = Path(os.path.normpath(folder / text))
         return [path] if path.exists() else []
 
     def from_project(self, entry: str) -> bool:
         """True if only files of the project name an entry: the user's own config is trusted, a cloned one is not."""
-        top = self._top()
+        top = self._project_root()
         for source, content in self._workspace.config.sources:
             entries = content.get("instructions")
             if isinstance(entries, list) and any(isinstance(e, str) and e.strip() == entry for e in entries):
@@ -212,17 +212,17 @@ class Instructions:
             now: Stamp | None = (status.st_mode, status.st_mtime_ns, status.st_size, status.st_ino)
         except OSError:
             now = None
-        cached = self._kept.get(path)
+        cached = self._cache.get(path)
         if cached is None or cached[0] != now or now is None:
             text, problem = self._read_now(source, now)
-            cached = self._kept[path] = (now, text, problem)
+            cached = self._cache[path] = (now, text, problem)
         return cached[1], cached[2]
 
     def _read_now(self, source: InstructionFile, now: Stamp | None) -> tuple[str, str]:
         path = source.path
         if now is None:
             return "", f"{path} does not exist; the config's instructions name it" if source.named else ""
-        refused = self._refused(source)
+        refused = self._refusal(source)
         if refused:
             return f"(not included: {refused})", f"{path} was not read: {refused}"
         if not stat.S_ISREG(now[0]):  # a pipe would never end
@@ -241,17 +241,17 @@ class Instructions:
             return text, f"{path} was cut: only its first {LIMIT // 1024} kB are included"
         return text, ""
 
-    def _refused(self, source: InstructionFile) -> str:
+    def _refusal(self, source: InstructionFile) -> str:
         workspace = self._workspace
         inside = workspace.contains(source.path)
-        if source.within and not inside:
+        if source.must_be_inside and not inside:
             return "it leads outside of the project"
-        if source.careful and not inside and source.path.resolve().suffix.lower() not in PROSE:
+        if source.named_by_project and not inside and source.path.resolve().suffix.lower() not in PROSE:
             return (
                 "the project's config names a file outside the project that is not a text file; name it in "
                 f"{workspace.config.directories[0] / 'opencode.json'} if that is meant"
             )
-        if source.careful:
+        if source.named_by_project:
             pattern = workspace.relative(source.path)
             rules = [*workspace.agent(None).model_permission, *workspace.rules]
             rule = workspace.permissions.check("read", [pattern], rules)[0]
@@ -277,7 +277,9 @@ MOST_FILES = 100
 """Files that one pattern can name."""
 MOST_ENTRIES = 50_000
 """Entries of folders that one pattern looks at."""
-PASSED_OVER = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"})
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
+)
 """Folders that are not entered, unless the pattern names them."""
 _MAGIC = re.compile(r"[*?\[{]")
 
@@ -287,7 +289,7 @@ def is_pattern(text: str) -> bool:
     return _MAGIC.search(text) is not None
 
 
-def find(pattern: str, folder: Path) -> list[Path]:
+def glob_files(pattern: str, folder: Path) -> list[Path]:
     """The files of a pattern, sorted.
 
     Args:
@@ -320,7 +322,7 @@ def _walk(top: Path, depth: int | None, named: set[str]) -> Iterator[Path]:
             if left < 0:
                 return
             if entry.is_dir(follow_symlinks=False):
-                if (depth is None or level < depth) and (entry.name not in PASSED_OVER or entry.name in named):
+                if (depth is None or level < depth) and (entry.name not in SKIPPED_FOLDERS or entry.name in named):
                     folders.append((Path(entry.path), level + 1))
             elif depth is None or level == depth:
                 yield Path(entry.path)

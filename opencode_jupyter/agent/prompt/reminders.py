@@ -14,21 +14,21 @@ PLAN = "plan"
 
 
 def reminders(agent: Agent, previous: str | None = None, *, plan: str | None = None) -> list[str]:
-    """Texts to put behind the user's words, as synthetic parts.
+    """Texts to put behind the user's text, as synthetic parts.
 
     `previous` is the agent that answered before in this session; `plan` is the path of the session's plan.
     """
     if agent.name == PLAN:
         exempt = f"the plan itself, in {plan}" if plan else "plan files (.opencode/plans/*.md)"
-        words = (
+        text = (
             "Plan mode is on. Look, think and ask, but change nothing: no edits, no commands that write, no commits, "
             f"no installs, whatever else you were told. The one exception is {exempt}. End with a plan that somebody "
             "could carry out without asking: what changes where, in which order, how it is checked, what is open."
         )
-        return [words]
+        return [text]
     if previous == PLAN:
-        words = "Plan mode is over: from now on you may change files and run commands, as far as the rules allow."
+        text = "Plan mode is over: from now on you may change files and run commands, as far as the rules allow."
         if plan:
-            words += f" The plan is in {plan}: read it if you do not have it before you, and carry it out."
-        return [words]
+            text += f" The plan is in {plan}: read it if you do not have it before you, and carry it out."
+        return [text]
     return []

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ...core.permission import PermissionService
     from ...core.sessions import Session
 
-LINES = 12
+MAX_LINES = 12
 """Lines about single permissions; the others are counted."""
-PATTERNS = 5
+MAX_PATTERNS = 5
 """Patterns that are named of one kind; the others are counted."""
-NAMES = 20
+MAX_NAMES = 20
 """Tools that are named as not offered."""
-CHARS = 120
+MAX_CHARS = 120
 """Characters of a pattern that are shown."""
 
 _NEVER_ASKED = frozenset({"invalid", "batch", "question", "plan_enter", "plan_exit", "StructuredOutput"})
@@ -30,8 +30,8 @@ _FILES = frozenset({"read", "list", "glob", "grep", "bash", "notebook_read", *ED
 """Tools that ask for external_directory when they leave the project."""
 _ANYTHING = "\0\0"
 """Stands for what no pattern names but ``*``."""
-_WORDS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes through"}
-_SHORT = {"deny": "denied", "ask": "asks", "allow": "goes through"}
+_ACTION_TEXTS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes through"}
+_SHORT_TEXTS = {"deny": "denied", "ask": "asks", "allow": "goes through"}
 
 
 def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
@@ -39,16 +39,16 @@ def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: I
     rules = model_rules(workspace, agent, session)
     offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()
-    for key in _keys(workspace, offered):
-        judgement = _describe_permission(workspace.permissions, key, rules)
-        if judgement:
-            grouped.setdefault(judgement, []).append(key)
-    lines = [f"- {', '.join(keys)}: {judgement}" for judgement, keys in grouped.items()]
-    if len(lines) > LINES:
-        lines = [*lines[:LINES], f"- and {len(lines) - LINES} more; a call reports which rule denies it"]
+    for key in _permissions_of(workspace, offered):
+        description = _describe_permission(workspace.permissions, key, rules)
+        if description:
+            grouped.setdefault(description, []).append(key)
+    lines = [f"- {', '.join(keys)}: {description}" for description, keys in grouped.items()]
+    if len(lines) > MAX_LINES:
+        lines = [*lines[:MAX_LINES], f"- and {len(lines) - MAX_LINES} more; a call reports which rule denies it"]
     unavailable = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
     if unavailable:
-        lines.append(f"- unavailable, because a rule denies every use of them: {_listed(unavailable, NAMES)}")
+        lines.append(f"- unavailable, because a rule denies every use of them: {_listed(unavailable, MAX_NAMES)}")
     mode = mode_of(workspace, session)
     if mode != DEFAULT:
         lines.insert(0, f"- permission mode {mode}: {MODES[mode].description}")
@@ -60,10 +60,10 @@ def model_rules(workspace: ToolHost, agent: Agent, session: Session) -> list[Rul
     return [*agent.model_permission, *workspace.rules, *rules_of(workspace, session)]
 
 
-def _keys(workspace: ToolHost, tools: Sequence[str]) -> list[str]:
+def _permissions_of(workspace: ToolHost, tools: Sequence[str]) -> list[str]:
     """The permissions that these tools ask for."""
-    found = {name: workspace.registry.get(name) for name in tools}
-    keys = [tool.permission or name if tool is not None else name for name, tool in found.items()]
+    tools_by_name = {name: workspace.registry.get(name) for name in tools}
+    keys = [tool.permission or name if tool is not None else name for name, tool in tools_by_name.items()]
     if _FILES & set(tools):
         keys.append("external_directory")
     return list(dict.fromkeys(keys))
@@ -82,11 +82,11 @@ def _describe_permission(permissions: PermissionService, key: str, rules: Sequen
     if usual == "allow" and not other["deny"] and not other["ask"]:
         return ""
     exceptions = [
-        f"{_SHORT[action]}: {_listed([_shortened(p) for p in patterns], PATTERNS)}"
+        f"{_SHORT_TEXTS[action]}: {_listed([_shortened(p) for p in patterns], MAX_PATTERNS)}"
         for action, patterns in other.items()
         if patterns
     ]
-    return "; ".join([_WORDS[usual], *exceptions])
+    return "; ".join([_ACTION_TEXTS[usual], *exceptions])
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -96,4 +96,4 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def _shortened(pattern: str) -> str:
     text = " ".join(pattern.split())
-    return f"`{text if len(text) <= CHARS else text[: CHARS - 1] + '…'}`"
+    return f"`{text if len(text) <= MAX_CHARS else text[: MAX_CHARS - 1] + '…'}`"

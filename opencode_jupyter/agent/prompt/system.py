@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KEPT = 128
+CACHE_SIZE = 128
 """Prompts that are remembered, one for each session and agent."""
 IN_THE_KERNEL = frozenset({"python", "inspect"})
 """Tools that work on the user's live variables."""
@@ -43,10 +43,10 @@ async def system_prompt(
     Returns:
         The same tuple as last time if nothing has changed.
     """
-    return await workspace.service(Prompts).of(agent, info, session, tools, extra)
+    return await workspace.service(SystemPrompts).build(agent, info, session, tools, extra)
 
 
-class Prompts:
+class SystemPrompts:
     """The system prompts of one workspace."""
 
     def __init__(self, workspace: ToolHost) -> None:
@@ -54,7 +54,7 @@ class Prompts:
         self._last_prompts: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
         self._rule_texts: OrderedDict[tuple[str, str], tuple[list[Any], str]] = OrderedDict()
 
-    async def of(
+    async def build(
         self, agent: Agent, info: ModelInfo, session: Session, tools: Sequence[ToolSpec], extra: str | None
     ) -> tuple[str, ...]:
         """See `system_prompt`."""
@@ -94,7 +94,7 @@ class Prompts:
 def _remember(cache: OrderedDict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
     cache[key] = value
     cache.move_to_end(key)
-    while len(cache) > KEPT:
+    while len(cache) > CACHE_SIZE:
         cache.popitem(last=False)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.fingerprint import Stamp, stamp
-from ..compaction.limits import CHARS, estimate, estimate_turns
+from ..compaction.limits import CHARS_PER_TOKEN, estimate, estimate_turns
 from ..errors import ModelError
 from ..events import Event, Usage
 from ..model import ModelInfo, Request
@@ -230,4 +230,4 @@ def _estimate(request: Request, answer: Say) -> Usage:
     thought = sum(len(part.text) for part in answer.parts if isinstance(part, ReasoningPart))
     text = sum(len(part.text) for part in answer.parts if isinstance(part, TextPart))
     text += sum(len(call.tool) + len(argument_text(call)) for call in answer.calls)
-    return Usage(sent, -(-text // CHARS), -(-thought // CHARS))
+    return Usage(sent, -(-text // CHARS_PER_TOKEN), -(-thought // CHARS_PER_TOKEN))

@@ -195,7 +195,7 @@ def restore_files(
     outside = [name for change in (*hide, *hidden) for name in change.files if _is_outside(shadow, name)]
     kept |= dict.fromkeys(outside, OUTSIDE)
     changed = write_entries(shadow, targets)
-    diff = shadow.text(snapshot, shadow.track()) if hide else ""
+    diff = shadow.diff_text(snapshot, shadow.track()) if hide else ""
     return RestoredFiles([str(shadow.worktree / path) for path in changed], kept, diff, snapshot)
 
 
@@ -211,7 +211,7 @@ def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntrie
         if repeated:
             before = shadow.entries(change.before, repeated)
             torn |= {path for path in repeated if before[path] != expected[path]}
-        if change.after is not None and shadow.has(change.after):
+        if change.after is not None and shadow.has_tree(change.after):
             expected |= shadow.entries(change.after, paths)
         else:
             for path in paths:

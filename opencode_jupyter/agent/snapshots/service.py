@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
-SECONDS = 60.0
+MAX_SECONDS = 60.0
 """Which one piece of work may take; a project that needs more gets no snapshots."""
-END = 1.0
+STOP_SECONDS = 1.0
 """Seconds a stopped git has to end."""
 CLEAN_AFTER = 5.0
 """Seconds after a snapshot at which old ones are cleared away, once a day."""
@@ -85,8 +85,8 @@ class Snapshots:
 
     # ------------------------------------------------------------------ putting back
 
-    async def work(self, work: Callable[[Shadow], T]) -> T:
-        """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
+    async def run_exclusive(self, work: Callable[[Shadow], T]) -> T:
+        """Do something that takes several steps, while nobody else is at work here; `run_exclusive` runs on a thread.
 
         Raises:
             ToolError: it can't be done; the message has the reason.
@@ -105,7 +105,7 @@ class Snapshots:
         if shutil.which("git") is None:
             return "git is not installed"
         if worktree in self._too_slow:
-            return f"{worktree} is too large: recording its files took more than {SECONDS:g} s"
+            return f"{worktree} is too large: recording its files took more than {MAX_SECONDS:g} s"
         return None
 
     async def _run_or_default(self, work: Callable[[Shadow], T], otherwise: T) -> T:
@@ -143,7 +143,7 @@ class Snapshots:
             raise ToolError(f"The snapshots of the files can't be used: {error}") from error
 
     async def _run(self, work: Callable[[Shadow], T]) -> T:
-        """Run `work` on a thread with the shadow held; a cancel ends its git first."""
+        """Run `run_exclusive` on a thread with the shadow held; a cancel ends its git first."""
         worktree = self._workspace.worktree
         program = shutil.which("git")
         if program is None:
@@ -162,7 +162,7 @@ class Snapshots:
         async with self._locks.setdefault(loop, asyncio.Lock()):  # so that many sessions do not take all the threads
             if self._closed:
                 raise StoppedError("the workspace is closed")
-            git = Git(program, shadow.folder, worktree, SECONDS)
+            git = Git(program, shadow.folder, worktree, MAX_SECONDS)
             self._running.add(git)
             future = loop.run_in_executor(None, held)
             try:
@@ -170,7 +170,7 @@ class Snapshots:
             except asyncio.CancelledError:
                 git.stop()
                 with anyio.CancelScope(shield=True):
-                    await asyncio.wait([future], timeout=END)
+                    await asyncio.wait([future], timeout=STOP_SECONDS)
                 future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
                 raise
             finally:
@@ -216,7 +216,7 @@ def first_entries(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]
 
 
 def _require_snapshot(shadow: Shadow, hash: str) -> None:
-    if not shadow.has(hash):
+    if not shadow.has_tree(hash):
         raise ToolError(
             f"The snapshot {hash[:12]} no longer exists (snapshots are kept for 7 days). Nothing was changed."
         )
@@ -236,7 +236,7 @@ def _diffs(shadow: Shadow, before: str, after: str) -> list[dict[str, Any]]:
         now = b"" if new is None else contents[new.blob]
         patch, added, removed = "", 0, 0
         if len(was) + len(now) > SHOWN_BYTES:
-            added, removed = shadow.lines(before, after, path)
+            added, removed = shadow.count_lines(before, after, path)
         elif b"\0" not in was and b"\0" not in now:
             difference = text_diff.diff(path, was.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
             patch, added, removed = difference.patch, difference.additions, difference.deletions

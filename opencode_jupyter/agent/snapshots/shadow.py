@@ -26,12 +26,12 @@ NEW_BYTES = 2 << 20
 """A larger file is left out, unless the project's own repository tracks it; as OpenCode's later releases have it."""
 MOST_BYTES = 64 << 20
 """A larger file is left out in any case, or stays recorded as it was before it grew."""
-KEPT = "7.days.ago"
+KEPT_SINCE = "7.days.ago"
 """Trees that are older are forgotten; OpenCode keeps them as long."""
 CLEAN_EVERY = 24 * 3600.0
-SLOW = 0.15
+SLOW_SECONDS = 0.15
 """Seconds of looking for changes after which git's memory of times and sizes is renewed, if nothing had changed."""
-MANY = 200
+PATHS_AT_ONCE = 200
 """Paths up to which git is asked for each one."""
 READY = "opencode-jupyter-1"
 """The file that marks a shadow as set up, in this version."""
@@ -189,7 +189,7 @@ class Shadow:
                 self._check()
                 self._unlock()
         memory = self._memory
-        if not changed and (now := time.monotonic()) - began > SLOW and now - memory.refreshed > 60:
+        if not changed and (now := time.monotonic()) - began > SLOW_SECONDS and now - memory.refreshed > 60:
             memory.refreshed = now  # files that were touched and not changed are read again and again
             self._run("update-index", "-q", "--refresh", ok=(0, 1))
         state = _state(self.folder / "index")
@@ -256,7 +256,7 @@ class Shadow:
 
     # ------------------------------------------------------------------ reading
 
-    def has(self, tree: str) -> bool:
+    def has_tree(self, tree: str) -> bool:
         """Return whether a tree is (still) there."""
         try:
             return self._run("cat-file", "-t", tree).strip() == b"tree"
@@ -285,7 +285,7 @@ class Shadow:
     def entries(self, tree: str, paths: Collection[str]) -> TreeEntries:
         """What these paths (relative to the worktree) are in a tree."""
         entries: TreeEntries = dict.fromkeys(paths)
-        groups = [[]] if len(paths) > MANY else list(chunks(list(paths)))
+        groups = [[]] if len(paths) > PATHS_AT_ONCE else list(chunks(list(paths)))
         for some in groups:
             for item in os.fsdecode(
                 self._run("ls-tree", "-r", "-z", "--full-tree", tree, *(["--", *some] * bool(some)))
@@ -320,14 +320,14 @@ class Shadow:
             at = end + 1 + size + 1
         return contents
 
-    def text(self, before: str, after: str) -> str:
+    def diff_text(self, before: str, after: str) -> str:
         """The difference of two trees, as git writes it."""
         if before == after:
             return ""
         options = ("-r", "-p", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
         return self._run("diff-tree", *options, before, after).decode("utf-8", "replace")
 
-    def lines(self, before: str, after: str, path: str) -> tuple[int, int]:
+    def count_lines(self, before: str, after: str, path: str) -> tuple[int, int]:
         """How many lines a file gained and lost between two trees; 0 and 0 for one that is no text."""
         raw = self._run("diff-tree", "-r", "-z", "--numstat", "--no-renames", before, after, "--", path)
         added, removed, _ = raw.split(b"\t", 2) if raw else (b"-", b"-", b"")
@@ -347,7 +347,7 @@ class Shadow:
         """Forget what is old."""
         if time.time() - self.cleaned > CLEAN_EVERY:  # else another process has just done it
             (self.folder / CLEANED).touch()
-            self._run("gc", "--quiet", f"--prune={KEPT}")
+            self._run("gc", "--quiet", f"--prune={KEPT_SINCE}")
             remove_abandoned(self.folder.parent)
 
 
@@ -369,7 +369,7 @@ def remove_abandoned(folder: Path) -> None:
 
 def chunks(paths: list[str]) -> Iterator[list[str]]:
     """Paths in groups that a command line takes."""
-    return (paths[at : at + MANY] for at in range(0, len(paths), MANY))
+    return (paths[at : at + PATHS_AT_ONCE] for at in range(0, len(paths), PATHS_AT_ONCE))
 
 
 def _is_behind_link(worktree: Path, path: str) -> bool:

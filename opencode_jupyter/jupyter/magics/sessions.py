@@ -408,7 +408,7 @@ def _import(line: SessionLine) -> Message:
     replace = line.flag("--replace")
     path = _path(line, line.last("Name the file to import:"))
     line.end()
-    imported = line.wait(exchange.take_in(line.workspace, path, replace=replace))
+    imported = line.wait(exchange.import_session(line.workspace, path, replace=replace))
     session = imported.session
     if imported.how == "replaced" and line.current_id() == session.id:
         line.notebook.agent_session = session

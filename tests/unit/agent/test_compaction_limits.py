@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, Workspace
-from opencode_jupyter.agent.compaction import overflows, prune, usable
+from opencode_jupyter.agent.compaction import overflows, prune, usable_tokens
 from opencode_jupyter.agent.compaction.pruning import KEPT_TOKENS, LEAST_FREED
 from opencode_jupyter.agent.conversation import Conversation
 from opencode_jupyter.agent.events import Usage
@@ -44,7 +44,7 @@ def info(context: int, output: int = 0) -> ModelInfo:
     ],
 )
 def test_how_much_may_be_used(context: int, output: int, config: dict[str, Any], room: int) -> None:
-    assert usable(info(context, output), {"compaction": config}) == room
+    assert usable_tokens(info(context, output), {"compaction": config}) == room
 
 
 def test_when_it_overflows() -> None:
@@ -65,7 +65,7 @@ def test_when_it_overflows() -> None:
 )
 def test_bounds(context: int, output: int, reserved: int | None, used: int) -> None:
     config = {"compaction": {} if reserved is None else {"reserved": reserved}}
-    room = usable(info(context, output), config)
+    room = usable_tokens(info(context, output), config)
     assert context / 2 <= room <= context
     assert overflows(Usage(total=used + 1), info(context, output), config) == (used + 1 > room)
     if used > context:

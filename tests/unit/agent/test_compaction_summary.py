@@ -11,7 +11,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent import retry
 from opencode_jupyter.agent.compaction import compact
-from opencode_jupyter.agent.compaction.summary import GO_ON
+from opencode_jupyter.agent.compaction.summary import CONTINUE
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import Usage
 from opencode_jupyter.agent.history import SUMMARY_QUESTION
@@ -75,7 +75,7 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(tmp_path: Path) 
     assert words(model.requests[2].turns) == [
         ("user", SUMMARY_QUESTION),
         ("assistant", "The summary."),
-        ("user", GO_ON),
+        ("user", CONTINUE),
     ]
 
     first, _, question, summary, onward, last = kept
@@ -136,7 +136,7 @@ async def test_in_the_midst_of_the_work_nothing_is_said_again(tmp_path: Path) ->
     async with project(tmp_path, a_txt="hello") as ws:
         answer = await ws.sessions.prompt("look", model=model)
     assert answer.text.strip() == "Done."
-    assert words(model.requests[3].turns)[-1] == ("user", GO_ON)
+    assert words(model.requests[3].turns)[-1] == ("user", CONTINUE)
 
 
 async def test_less_is_told_until_it_fits(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent import models
-from opencode_jupyter.agent.compaction.title import LONGEST, TitleWriter, first_line, title
+from opencode_jupyter.agent.compaction.title import MAX_CHARS, TitleWriter, first_line, title
 from opencode_jupyter.agent.errors import ModelError
 from tests.support.fake_model import FakeModel
 
@@ -40,7 +40,7 @@ def test_the_first_line(text: str, expected: str) -> None:
 @given(st.text(max_size=200))
 def test_a_title_is_short_and_one_line(text: str) -> None:
     found = first_line(text)
-    assert len(found) <= LONGEST
+    assert len(found) <= MAX_CHARS
     assert found == " ".join(found.split())
     assert "\n" not in found
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.agent.exchange import SessionFileError, export, import_, take_in
+from opencode_jupyter.agent.exchange import SessionFileError, export, import_, import_session
 from opencode_jupyter.core.call_state import Completed, Failed
 from tests.support.session_files import RECORDED, recorded, sessions
 
@@ -105,12 +105,12 @@ async def test_what_a_later_release_adds_to_a_rule_of_the_session_is_kept(worksp
 
 async def test_the_same_session_again_is_left_alone_and_a_changed_one_becomes_a_copy(workspace: Workspace) -> None:
     data = recorded("picture_task_files")
-    first = await take_in(workspace, data)
-    again = await take_in(workspace, data)
+    first = await import_session(workspace, data)
+    again = await import_session(workspace, data)
     assert (first.how, again.how) == ("new", "same")
     assert again.session is first.session
     data["info"]["title"] = "changed"
-    other = await take_in(workspace, data)
+    other = await import_session(workspace, data)
     assert other.how == "copy" and other.session.id != first.session.id
     # New ids throughout, and spoken of alike: nothing of the old ones is left but what names other sessions.
     out = await export(workspace, other.session)
@@ -125,7 +125,7 @@ async def test_a_changed_session_replaces_the_old_one_if_told(workspace: Workspa
     data = recorded("picture_task_files")
     await import_(workspace, data)
     del data["messages"][2:]
-    taken = await take_in(workspace, data, replace=True)
+    taken = await import_session(workspace, data, replace=True)
     assert taken.how == "replaced" and taken.session.id == data["info"]["id"]
     assert workspace.store is not None
     assert len(await workspace.store.messages(taken.session.id)) == 2
@@ -137,7 +137,7 @@ async def test_ids_that_belong_to_another_session_are_not_taken_from_it(workspac
     first = await import_(workspace, data)
     before = await export(workspace, first)
     text = json.dumps(data).replace(first.id, "ses_dfd97c064ffeN60du0t3RBXZZZ")
-    taken = await take_in(workspace, json.loads(text))
+    taken = await import_session(workspace, json.loads(text))
     assert taken.how == "copy"
     assert await export(workspace, first) == before
 
@@ -148,7 +148,7 @@ async def test_a_session_of_another_folder_stays_there_and_a_copy_comes_here(
     first = await import_(workspace, recorded("fork"))
     (tmp_path / "other").mkdir()
     async with Workspace(tmp_path / "other", data_dir=workspace.data_dir) as other:
-        taken = await take_in(other, recorded("fork"))
+        taken = await import_session(other, recorded("fork"))
     assert taken.how == "copy" and taken.session.id != first.id
     assert workspace.store is not None
     assert [row["info"]["id"] for row in await workspace.store.listed(str(workspace.directory))] == [first.id]

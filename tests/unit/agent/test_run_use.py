@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from opencode_jupyter.agent.structured import Structured
+from opencode_jupyter.agent.structured import StructuredOutput
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from opencode_jupyter.tools.web.sse import events
 from tests.support.agents import project
@@ -149,7 +149,7 @@ async def test_a_list_of_models_is_kept_as_json(tmp_path: Path) -> None:
     ],
 )
 def test_there_is_an_object_at_the_top(wanted: Any, names: set[str]) -> None:
-    parameters: Any = Structured(wanted).bound.definition.parameters
+    parameters: Any = StructuredOutput(wanted).bound.definition.parameters
     assert parameters["properties"].keys() == names
     assert parameters.get("type", "object") == "object"
     assert "definitions" not in parameters["properties"].get("value", {})
