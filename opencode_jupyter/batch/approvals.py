@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OnAsk = Literal["reject"] | Callable[[PermissionRequest], Reply | Awaitable[Reply]] | None
 """``reject`` denies every permission request with a reason for the model and dismisses every question; a function
 decides; None asks as the workspace does for any call."""
-REFUSED = (
+REJECT_REASON = (
     'map(..., on_ask="reject") denies every permission request. Add a rule that allows it to let the run continue.'
 )
 OnCellLoop = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
@@ -40,12 +40,12 @@ class ReplySource:
     """Answers the requests of some sessions.
 
     Attributes:
-        covers: returns whether a session is one of them, by its id.
+        has_session: returns whether a session is one of them, by its id.
         on_ask: see `OnAsk`.
         person: asks a person; None: as the workspace does for every call.
     """
 
-    covers: Callable[[str], bool]
+    has_session: Callable[[str], bool]
     on_ask: OnAsk = None
     person: Callable[[PermissionRequest | QuestionRequest], Awaitable[Any]] | None = None
 
@@ -63,7 +63,7 @@ class ReplyRouter:
         self.workspace.questions.answer = self.question
 
     @contextmanager
-    def added(self, source: ReplySource) -> Iterator[None]:
+    def using(self, source: ReplySource) -> Iterator[None]:
         """Let it answer as long as this lasts."""
         self.sources.append(source)
         try:
@@ -83,16 +83,16 @@ class ReplyRouter:
             questions.answer = self.answer
 
     def _source_of(self, session_id: str) -> ReplySource | None:
-        return next((source for source in reversed(self.sources) if source.covers(session_id)), None)
+        return next((source for source in reversed(self.sources) if source.has_session(session_id)), None)
 
     def permission(self, request: PermissionRequest) -> Any:
         """The reply to a permission request."""
         source = self._source_of(request.session_id)
         if source is not None and source.on_ask is not None:
-            return ("reject", REFUSED) if source.on_ask == "reject" else source.on_ask(request)
+            return ("reject", REJECT_REASON) if source.on_ask == "reject" else source.on_ask(request)
         if self.approve is not None:
             return self.approve(request)
-        return _never() if source is None or source.person is None else source.person(request)
+        return _wait_forever() if source is None or source.person is None else source.person(request)
 
     def question(self, request: QuestionRequest) -> Any:
         """The answers to questions."""
@@ -101,10 +101,10 @@ class ReplyRouter:
             return None
         if self.answer is not None:
             return self.answer(request)
-        return _never() if source is None or source.person is None else source.person(request)
+        return _wait_forever() if source is None or source.person is None else source.person(request)
 
 
-def _never() -> asyncio.Future[Any]:
+def _wait_forever() -> asyncio.Future[Any]:
     """Waits until the request is answered otherwise."""
     return asyncio.get_running_loop().create_future()
 
@@ -140,7 +140,7 @@ class PolicyRefusal:
     by: str
 
 
-def settle(permissions: PermissionService, request: PermissionRequest, reply: Any) -> Any:
+def apply_refusal(permissions: PermissionService, request: PermissionRequest, reply: Any) -> Any:
     """Make a `PolicyRefusal` the error of the call that asked; what is returned is the reply to the request."""
     if isinstance(reply, PolicyRefusal):
         permissions.reply(request.id, "reject", by=reply.by, error=PermissionRejectedError(reply.text))
@@ -148,7 +148,7 @@ def settle(permissions: PermissionService, request: PermissionRequest, reply: An
     return reply
 
 
-class Person:
+class HumanApprover:
     """Asks whoever the workspace asks: each request is a small call, so a notebook shows a card for it.
 
     Args:

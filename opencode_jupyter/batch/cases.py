@@ -52,7 +52,7 @@ class Case:
     @property
     def digest(self) -> str:
         """Changes when the case does: what was run before is then no longer its result."""
-        setup = self.setup if isinstance(self.setup, str) or self.setup is None else _source(self.setup)
+        setup = self.setup if isinstance(self.setup, str) or self.setup is None else _source_code(self.setup)
         fields = [self.id, self.input, self.expected, _digests(self.files), setup, self.metadata]
         return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:16]
 
@@ -120,11 +120,11 @@ def _case(source: Any, index: int) -> Case:
     case.tags = (tags,) if isinstance(tags, str) else tuple(tags)
     if isinstance(case.files, Mapping):
         for name in case.files:
-            _inside(str(name))
+            _relative_path(str(name))
     return case
 
 
-def _inside(name: str) -> PurePosixPath:
+def _relative_path(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise ValueError(f"a case's file {name!r} must lie inside the run's folder: give a relative path")
@@ -136,7 +136,7 @@ def _write_files(files: Files, folder: Path) -> None:
         shutil.copytree(Path(files).expanduser(), folder, symlinks=True, dirs_exist_ok=True)
         return
     for name, content in files.items():
-        target = folder / _inside(str(name))
+        target = folder / _relative_path(str(name))
         target.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, Path):
             if content.is_dir():
@@ -167,20 +167,20 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _source(function: Callable[..., Any]) -> str:
+def _source_code(function: Callable[..., Any]) -> str:
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
         return getattr(function, "__qualname__", type(function).__name__)
 
 
-LIMIT = 300.0
+COMMAND_SECONDS = 300.0
 """Seconds a command may take."""
-KEPT = 100_000
+KEPT_BYTES = 100_000
 """Bytes of its output that are kept, from the end."""
 
 
-async def run_command(command: str, folder: Path, limit: float = LIMIT) -> tuple[int, str]:
+async def run_command(command: str, folder: Path, limit: float = COMMAND_SECONDS) -> tuple[int, str]:
     """Run a command in a folder.
 
     Returns:
@@ -190,7 +190,7 @@ async def run_command(command: str, folder: Path, limit: float = LIMIT) -> tuple
 
     def keep_end(data: bytes) -> None:
         output.extend(data)
-        del output[:-KEPT]
+        del output[:-KEPT_BYTES]
 
     shell = ["cmd", "/c", command] if os.name == "nt" else ["/bin/sh", "-c", command]
     child = spawn(shell, cwd=str(folder), env=dict(os.environ), on_output=keep_end)

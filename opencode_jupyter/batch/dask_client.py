@@ -22,7 +22,7 @@ from ..core.errors import ToolError
 from ..core.paths import make_private_folder
 from ..core.permission import PermissionRequest
 from ..core.threads import call_soon, run_on_loop
-from .approvals import Person
+from .approvals import HumanApprover
 from .jobs import BatchJob, BatchSettings
 from .results import Lost, Outcome, WorkerLostError
 from .serialization import RunResult, unpack
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 STOP_WAIT = 2.0
 """Seconds the workers have to end what was stopped."""
-FETCHING = 4
+FETCH_THREADS = 4
 """Threads that fetch results. Where a worker died with some, fetching them blocks until others have made them anew."""
-TALKING = 4
+CLIENT_THREADS = 4
 """Threads for everything else: what the others need to make them anew must never wait behind the fetching."""
 
 
-async def on_cluster(
-    workspace: ToolHost, jobs: list[BatchJob], settings: BatchSettings, report: Report, person: Person
+async def run_on_dask(
+    workspace: ToolHost, jobs: list[BatchJob], settings: BatchSettings, report: Report, person: HumanApprover
 ) -> None:
     """Run the jobs on Dask's workers and report each outcome as it comes.
 
@@ -60,8 +60,8 @@ async def on_cluster(
     from . import dask_worker  # here: it needs Dask
 
     context = dask_worker.pack_context(workspace, settings, token)
-    batch = Cluster(workspace, settings, report, person, context)
-    sent = {job.index: _sendable(job) for job in jobs}
+    batch = DaskBatch(workspace, settings, report, person, context)
+    sent = {job.index: _plain_job(job) for job in jobs}
     make_private_folder(marker.parent)
     marker.touch(mode=0o600)
     try:
@@ -70,11 +70,11 @@ async def on_cluster(
         marker.unlink(missing_ok=True)
 
 
-class Cluster:
+class DaskBatch:
     """One batch on Dask."""
 
     def __init__(
-        self, workspace: ToolHost, settings: BatchSettings, report: Report, person: Person, context: bytes
+        self, workspace: ToolHost, settings: BatchSettings, report: Report, person: HumanApprover, context: bytes
     ) -> None:
         self._context = context
         self._workspace = workspace
@@ -86,11 +86,11 @@ class Cluster:
         self._attempts: dict[int, dict[str, Lost]] = {}
         self._replies: set[asyncio.Task[None]] = set()
         self._futures: dict[int, Any] = {}
-        self._fetchers = ThreadPoolExecutor(FETCHING, "opencode-dask-fetch")
-        self._talkers = ThreadPoolExecutor(TALKING, "opencode-dask-talk")
+        self._fetch_threads = ThreadPoolExecutor(FETCH_THREADS, "opencode-dask-fetch")
+        self._client_threads = ThreadPoolExecutor(CLIENT_THREADS, "opencode-dask-talk")
 
     async def run(self, jobs: list[BatchJob], sent: dict[int, BatchJob], plugin: Any) -> None:
-        """See `on_cluster`."""
+        """See `run_on_dask`."""
         name, client = self._settings.batch, self._client
         await self._on_client(client.subscribe_topic, name, self._receive)
         limit = anyio.Semaphore(self._settings.options.concurrency or max(1, len(jobs)))
@@ -109,7 +109,7 @@ class Cluster:
                     task.cancel()
                 await self._quietly(client.unregister_worker_plugin, name)
                 await self._quietly(client.unsubscribe_topic, name)
-                for pool in (self._fetchers, self._talkers):
+                for pool in (self._fetch_threads, self._client_threads):
                     pool.shutdown(wait=False, cancel_futures=True)
 
     async def _run_job(self, job: BatchJob, sent: BatchJob, limit: anyio.Semaphore) -> None:
@@ -126,7 +126,7 @@ class Cluster:
             await ended.wait()
             try:
                 try:
-                    result: RunResult = await self._on_client(future.result, pool=self._fetchers)
+                    result: RunResult = await self._on_client(future.result, pool=self._fetch_threads)
                 finally:  # at once: Dask begins a run anew whose worker dies while its result is still wanted
                     await self._on_client(future.release)
                 outcome = await unpack(self._workspace, result, job.request)
@@ -134,7 +134,7 @@ class Cluster:
                 lost = {**self._attempts.get(job.index, {})}
                 lost.pop(result.attempt, None)
             except Exception as error:
-                outcome = Outcome(job.index, job.request, error=_lost(error), ended="failed")
+                outcome = Outcome(job.index, job.request, error=_worker_lost(error), ended="failed")
                 lost = self._attempts.get(job.index, {})
             outcome.lost = list(lost.values())
             outcome.attempts = len(lost) + (outcome.error is None or not isinstance(outcome.error, WorkerLostError))
@@ -196,10 +196,10 @@ class Cluster:
             return await call()
         if self._client._asynchronous:
             return await run_on_loop(home, call())
-        return await self._loop.run_in_executor(pool or self._talkers, partial(function, *arguments, **options))
+        return await self._loop.run_in_executor(pool or self._client_threads, partial(function, *arguments, **options))
 
 
-def _sendable(job: BatchJob) -> BatchJob:
+def _plain_job(job: BatchJob) -> BatchJob:
     """A job in plain data for the task graph, without the request itself.
 
     Raises:
@@ -238,7 +238,7 @@ def _request(wire: dict[str, Any]) -> PermissionRequest:
     )
 
 
-def _lost(error: Exception) -> Exception:
+def _worker_lost(error: Exception) -> Exception:
     from distributed.scheduler import KilledWorker
 
     if not isinstance(error, KilledWorker):

@@ -25,7 +25,7 @@ from ..core.host import ToolHost
 from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
 from ..core.threads import LoopThread, call_soon
-from .approvals import ReplyRouter, ReplySource, settle
+from .approvals import ReplyRouter, ReplySource, apply_refusal
 from .jobs import BatchJob, BatchSettings
 from .results import Outcome
 from .run_folders import Isolate, RunFolders
@@ -33,15 +33,15 @@ from .runner import After, Before, ProviderPauses, Runner
 from .serialization import RunResult, pack, pack_error
 
 CONTEXT = "context"
-"""Id of the request for the batch's `Context`."""
-POLL = 0.1
+"""Id of the request for the batch's `BatchContext`."""
+POLL_SECONDS = 0.1
 """Seconds between two checks whether Dask still wants a run."""
-STOP = 3.0
+STOP_SECONDS = 3.0
 """Seconds that the runs of a batch have to end when it is stopped."""
 
 
 @dataclass
-class Context:
+class BatchContext:
     """What the runs of a batch need on a worker.
 
     Attributes:
@@ -72,7 +72,7 @@ class Context:
 
 
 def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> bytes:
-    """The pickled `Context` of a batch.
+    """The pickled `BatchContext` of a batch.
 
     Raises:
         ToolError: something in it cannot be sent; the message names it.
@@ -88,7 +88,7 @@ def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> by
                 f"the registered tool {tool.id} can't be sent to Dask's workers ({error}); put it into a file of "
                 ".opencode/tool, which every worker reads by itself, or unregister it"
             ) from error
-    context = Context(
+    context = BatchContext(
         type(workspace),
         str(workspace.directory),
         str(workspace.data_dir),
@@ -140,7 +140,7 @@ class BatchPlugin(WorkerPlugin):
         for waiting in (*self._tasks, *self._requests.values()):
             waiting.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=STOP)
+            await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
         async with self._lock:
             if self._workspace is not None:
                 await self._workspace.aclose()
@@ -152,7 +152,7 @@ class BatchPlugin(WorkerPlugin):
                 return self._runner
             import cloudpickle
 
-            context: Context = cloudpickle.loads(await self._request(CONTEXT, kind="context"))
+            context: BatchContext = cloudpickle.loads(await self._request(CONTEXT, kind="context"))
             folder = Path(context.directory)
             if not await asyncio.to_thread(folder.is_dir):
                 raise ToolError(f"there is no folder {folder}: workers must see the project under the same path")
@@ -166,7 +166,7 @@ class BatchPlugin(WorkerPlugin):
                 workspace.registry.register(tool)
             folders = RunFolders(workspace, self.name, context.isolate)
             pauses = workspace.service(ProviderPauses)
-            self._runner = Runner(folders, pauses, context.before, context.after, context.keep, parts=True)
+            self._runner = Runner(folders, pauses, context.before, context.after, context.keep, keeps_parts=True)
             self._workspace = workspace
             on_ask: Any = "reject" if context.reject else None
             # As long as the workspace is open; closing it ends this with it.
@@ -196,10 +196,10 @@ class BatchPlugin(WorkerPlugin):
                 return
             if runner.run_of(part["sessionID"]) in sessions:
                 reported.add(part["id"])
-                self._worker.log_event(self.name, {"kind": "call", "call": _call_name(part), **source})
+                self._worker.log_event(self.name, {"kind": "call", "call": _describe_call(part), **source})
 
         unsubscribe = workspace.bus.subscribe("message.part.updated", report)
-        task = asyncio.ensure_future(_result(runner, attempt, job, sessions.append))
+        task = asyncio.ensure_future(_run_and_pack(runner, attempt, job, sessions.append))
         self._tasks.add(task)
         try:
             result = await task
@@ -227,7 +227,7 @@ class BatchPlugin(WorkerPlugin):
         wire = json.dumps({**request.to_wire(), "run": runner.title_of(request.session_id)}, default=str)
         reply = await self._request(request.id, kind="ask", wire=wire)
         permissions = runner.folders.workspace.permissions
-        return reply if isinstance(request, QuestionRequest) else settle(permissions, request, reply)
+        return reply if isinstance(request, QuestionRequest) else apply_refusal(permissions, request, reply)
 
     def reply(self, request_id: str, reply: Any) -> None:
         """Answer a request. Any thread may call it."""
@@ -248,19 +248,19 @@ def run_job(batch: str, job: BatchJob) -> RunResult:
     future: concurrent.futures.Future[RunResult] = plugin.submit(job)
     while True:
         try:
-            return future.result(POLL)
+            return future.result(POLL_SECONDS)
         except concurrent.futures.TimeoutError:
             if future.done():
                 raise
         except concurrent.futures.CancelledError:
-            return _stopped(job)
+            return _stopped_result(job)
         state = worker.state.tasks.get(key)
         if state is None or state.state == "cancelled":  # cancelled, or the notebook is gone
             future.cancel()
-            return _stopped(job)  # not raised: Dask would log the job
+            return _stopped_result(job)  # not raised: Dask would log the job
 
 
-def _stopped(job: BatchJob) -> RunResult:
+def _stopped_result(job: BatchJob) -> RunResult:
     error = pack_error(ToolAbortedError("the run was stopped"))
     return RunResult("", Outcome(job.index, None, ended="failed"), error)
 
@@ -270,7 +270,7 @@ def send_reply(batch: str, request_id: str, reply: Any, dask_worker: Any = None)
     dask_worker.plugins[batch].reply(request_id, reply)
 
 
-async def _result(runner: Runner, attempt: str, job: BatchJob, on_start: Callable[[str], None]) -> RunResult:
+async def _run_and_pack(runner: Runner, attempt: str, job: BatchJob, on_start: Callable[[str], None]) -> RunResult:
     outcome = await runner.run(job, on_start)
     workspace = runner.folders.workspace
     result = pack(workspace, attempt, outcome)
@@ -279,7 +279,7 @@ async def _result(runner: Runner, attempt: str, job: BatchJob, on_start: Callabl
     return result
 
 
-def _call_name(part: dict[str, Any]) -> str:
+def _describe_call(part: dict[str, Any]) -> str:
     arguments = part["state"].get("input") or {}
     names = ("filePath", "command", "pattern", "path")
     first = next((str(arguments[name]) for name in names if arguments.get(name)), "")

@@ -79,8 +79,11 @@ def estimate(by_case: Mapping[str, Sequence[float]]) -> Estimate:
     return Estimate(mean, stderr, mean - half, mean + half)
 
 
-COLUMNS = ("case", "model", "repeat", "score", "passed")
-AFTER = ("text", "ended", "steps", "calls", "tokens", "cost", "grading_cost", "seconds", "error", "session", "tags")
+FIRST_COLUMNS = ("case", "model", "repeat", "score", "passed")
+LAST_COLUMNS = (
+    *("text", "ended", "steps", "calls", "tokens", "cost", "grading_cost"),
+    *("seconds", "error", "session", "tags"),
+)
 
 
 class Evaluation:
@@ -103,9 +106,9 @@ class Evaluation:
         name, text, ended, steps, calls, tokens, cost, grading_cost, seconds, error, session, tags.
         """
         return [
-            {name: row[name] for name in COLUMNS}
+            {name: row[name] for name in FIRST_COLUMNS}
             | {name: row["scores"].get(name) for name in self.scorers}
-            | {name: row[name] for name in AFTER}
+            | {name: row[name] for name in LAST_COLUMNS}
             for row in self.rows
         ]
 
@@ -116,7 +119,7 @@ class Evaluation:
         Raises:
             ImportError: pandas is not installed.
         """
-        return _frame(self.records, "df", "records")
+        return _data_frame(self.records, "df", "records")
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -129,7 +132,7 @@ class Evaluation:
         mean), pass_rate, each scorer's mean, cost (US dollars of all its rows), tokens, steps and seconds (of a run, on
         average). Rows that failed count as errors, not as bad answers.
         """
-        return [self._of(model) for model in self.models]
+        return [self._summarise(model) for model in self.models]
 
     @property
     def summary(self) -> pandas.DataFrame:
@@ -138,9 +141,9 @@ class Evaluation:
         Raises:
             ImportError: pandas is not installed.
         """
-        return _frame(self.summary_records, "summary", "summary_records").set_index("model")
+        return _data_frame(self.summary_records, "summary", "summary_records").set_index("model")
 
-    def _of(self, model: str) -> dict[str, Any]:
+    def _summarise(self, model: str) -> dict[str, Any]:
         rows = [row for row in self.rows if row["model"] == model]
         scored = [row for row in rows if row["error"] is None]
         overall = estimate(_by_case(scored, lambda row: row["score"]))
@@ -192,7 +195,7 @@ class Evaluation:
         names = list(records[0]) if records else []
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in record.values()) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_format(value))}</td>" for value in record.values()) + "</tr>"
             for record in records
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -200,8 +203,8 @@ class Evaluation:
     def __repr__(self) -> str:
         lines = [f"<evaluation: {len(self.rows)} rows, {len(self.errors)} errors>"]
         lines += [
-            f"  {record['model']}: mean {_shown(record['mean'])} ± {_shown(record['stderr'])}, "
-            f"passed {_shown(record['pass_rate'])} of {record['n']}"
+            f"  {record['model']}: mean {_format(record['mean'])} ± {_format(record['stderr'])}, "
+            f"passed {_format(record['pass_rate'])} of {record['n']}"
             for record in self.summary_records
         ]
         return "\n".join(lines)
@@ -218,13 +221,13 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _frame(records: list[dict[str, Any]], name: str, instead: str) -> pandas.DataFrame:
+def _data_frame(records: list[dict[str, Any]], name: str, instead: str) -> pandas.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
@@ -236,7 +239,7 @@ def _frame(records: list[dict[str, Any]], name: str, instead: str) -> pandas.Dat
 
 
 @dataclass
-class EvaluationRuns:
+class CaseRuns:
     """Prepares each run with its case's files and scores it afterwards. It can be sent to a worker.
 
     Attributes:
@@ -293,30 +296,33 @@ async def evaluate(workspace: ToolHost, cases: Iterable[Any], scorers: Any, **op
         ToolError: `path` is no file of an evaluation, or can't be written.
         ToolAbortedError: it was stopped; the rows that were done are in `path`.
     """
-    chosen = EvaluateOptions(**options)
-    labelled = _labelled([chosen.model] if chosen.models is None else chosen.models)
-    bench = EvaluationRuns(cases_of(cases), scorers_of(scorers), chosen.n, list(labelled))
-    defaults = chosen.prompt_options()
+    run_options = EvaluateOptions(**options)
+    models_by_label = _models_by_label([run_options.model] if run_options.models is None else run_options.models)
+    runs = CaseRuns(cases_of(cases), scorers_of(scorers), run_options.n, list(models_by_label))
+    defaults = run_options.prompt_options()
     requests = [
-        _request(case, labelled[label]) for case in bench.cases for label in bench.models for _ in range(chosen.n)
+        _request(case, models_by_label[label])
+        for case in runs.cases
+        for label in runs.models
+        for _ in range(run_options.n)
     ]
-    jobs = jobs_of(requests, defaults, chosen.timeout)
-    keys = [_key(bench, job.index, defaults, chosen.isolate) for job in jobs]
-    journal = None if chosen.path is None else Journal(chosen.path)
+    jobs = jobs_of(requests, defaults, run_options.timeout)
+    keys = [_key(runs, job.index, defaults, run_options.isolate) for job in jobs]
+    journal = None if run_options.path is None else Journal(run_options.path)
     completed = {} if journal is None else {k: row for k, row in journal.rows.items() if row.get("error") is None}
     rows = {job.index: completed[key] for job, key in zip(jobs, keys, strict=True) if key in completed}
     missing = [job for job in jobs if job.index not in rows]
-    random.Random(chosen.seed).shuffle(missing)  # noqa: S311 - an order, no secret
-    settings = BatchSettings(chosen, before=bench.before, after=bench.after, keep=chosen.keep)
+    random.Random(run_options.seed).shuffle(missing)  # noqa: S311 - an order, no secret
+    settings = BatchSettings(run_options, before=runs.before, after=runs.after, keep=run_options.keep)
     if missing:
         async for outcome in Batch(workspace, missing, settings):
-            row = rows[outcome.index] = _row(bench, outcome, keys[outcome.index])
+            row = rows[outcome.index] = _row(runs, outcome, keys[outcome.index])
             if journal is not None:
                 await asyncio.to_thread(journal.add, row)
-    return Evaluation([rows[index] for index in sorted(rows)], bench.models)
+    return Evaluation([rows[index] for index in sorted(rows)], runs.models)
 
 
-def _labelled(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def _models_by_label(models: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(models, str) or not models:
         raise TypeError("models= takes a list of models, or a dict of labels and models; for a single one: model=")
     if isinstance(models, Mapping):
@@ -343,14 +349,14 @@ def _request(case: Case, model: Any) -> Any:
     return {**request, "model": model}
 
 
-def _key(bench: EvaluationRuns, index: int, options: Mapping[str, Any], isolate: Any) -> str:
-    case, model, repeat = bench.case_of(index)
-    fields = [case.digest, model, repeat, options, isolate, sorted(bench.scorers)]
+def _key(runs: CaseRuns, index: int, options: Mapping[str, Any], isolate: Any) -> str:
+    case, model, repeat = runs.case_of(index)
+    fields = [case.digest, model, repeat, options, isolate, sorted(runs.scorers)]
     return hashlib.sha256(json.dumps(fields, sort_keys=True, default=repr).encode()).hexdigest()[:24]
 
 
-def _row(bench: EvaluationRuns, outcome: Outcome, key: str) -> dict[str, Any]:
-    case, model, repeat = bench.case_of(outcome.index)
+def _row(runs: CaseRuns, outcome: Outcome, key: str) -> dict[str, Any]:
+    case, model, repeat = runs.case_of(outcome.index)
     scores: dict[str, Score] = outcome.extra.get("scores") or {}
     error = outcome.extra.get("scorer") if outcome.error is None else error_text(outcome.error)
     values = [result.value for result in scores.values()]

@@ -16,11 +16,11 @@ from .run_folders import Isolate
 if TYPE_CHECKING:
     from .runner import After, Before
 
-PROMPT = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
+PROMPT_OPTIONS = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
 """Options of a prompt, as in ``sessions.prompt``."""
-CALL = ("agent", "session")
+CALL_OPTIONS = ("agent", "session")
 """Options of a tool call."""
-COMMON = ("directory", "timeout")
+COMMON_OPTIONS = ("directory", "timeout")
 TITLE_LENGTH = 60
 """Characters of a request that name its session."""
 
@@ -35,7 +35,7 @@ class BatchJob:
         text: the prompt; "" for a tool call.
         tool: the tool to call; "" for a prompt.
         arguments: the call's.
-        options: what else `PROMPT` or `CALL` names and the user gave.
+        options: what else `PROMPT_OPTIONS` or `CALL_OPTIONS` names and the user gave.
         directory: where to run; None: the workspace's folder.
         timeout: seconds, waiting for a person not counted; None: no limit.
     """
@@ -91,8 +91,9 @@ def _job(index: int, request: Any, defaults: Mapping[str, Any], timeout: float |
         )
     if ("text" in fields) == ("tool" in fields):
         raise TypeError(f"{where} needs either 'text' (a prompt) or 'tool' (a call): {fields!r:.120}")
-    option_names = PROMPT if "text" in fields else CALL
-    allowed = {*option_names, *COMMON, "text"} if "text" in fields else {*option_names, *COMMON, "tool", "arguments"}
+    option_names = PROMPT_OPTIONS if "text" in fields else CALL_OPTIONS
+    request_names = {"text"} if "text" in fields else {"tool", "arguments"}
+    allowed = {*option_names, *COMMON_OPTIONS, *request_names}
     unknown = [str(name) for name in fields if name not in allowed]
     if unknown:
         raise TypeError(f"{where} has {', '.join(unknown)}; it takes {', '.join(sorted(allowed))}")

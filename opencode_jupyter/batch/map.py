@@ -15,11 +15,11 @@ import anyio
 
 from ..core.errors import ToolError
 from ..core.threads import call_soon, run_on_loop, submit
-from .approvals import Person, ReplyRouter, ReplySource
+from .approvals import HumanApprover, ReplyRouter, ReplySource
 from .jobs import BatchJob, BatchSettings, MapOptions, jobs_of
 from .results import Outcome, Results, Tracker
 from .run_folders import RunFolders
-from .runner import END, ProviderPauses, Runner, aborted, person_for
+from .runner import STOP_SECONDS, ProviderPauses, Runner, aborted_error, local_approver
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
@@ -37,7 +37,7 @@ def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Ba
     Args:
         workspace: where they run.
         requests: texts (prompts); dicts with ``text``, or with ``tool`` and ``arguments``, and with options of their
-            own (`requests.PROMPT`, ``directory``, ``timeout``); pairs of a tool's name and its arguments.
+            own (`jobs.PROMPT_OPTIONS`, ``directory``, ``timeout``); pairs of a tool's name and its arguments.
         **options: see `MapOptions`.
 
     Returns:
@@ -47,10 +47,10 @@ def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Ba
         TypeError: something is no request.
         ValueError: an option has a wrong value.
     """
-    chosen = MapOptions(**options)
-    defaults = {**chosen.prompt_options(), "model": chosen.model, "files": chosen.files}
-    jobs = jobs_of(requests, defaults, chosen.timeout)
-    return Batch(workspace, jobs, BatchSettings(chosen, chosen.on_error))
+    run_options = MapOptions(**options)
+    defaults = {**run_options.prompt_options(), "model": run_options.model, "files": run_options.files}
+    jobs = jobs_of(requests, defaults, run_options.timeout)
+    return Batch(workspace, jobs, BatchSettings(run_options, run_options.on_error))
 
 
 class Batch:
@@ -76,7 +76,7 @@ class Batch:
     @property
     def results(self) -> Results:
         """See the class."""
-        return Results((self._done[index] for index in sorted(self._done)), self._again)
+        return Results((self._done[index] for index in sorted(self._done)), self._retry_failed)
 
     def abort(self, reason: str = "stopped") -> None:
         """End all runs. Any thread may call it; whoever waits for them gets a `ToolAbortedError`."""
@@ -115,7 +115,7 @@ class Batch:
         outcomes: asyncio.Queue[Outcome | None] = asyncio.Queue()
         jobs = [job for job in self.jobs if job.index not in self._done]
         tracker = Tracker(len(jobs), self.settings.options.on_progress)
-        tracker.begin()
+        tracker.start()
 
         def report(outcome: Outcome | None) -> None:
             call_soon(cell_loop, outcomes.put_nowait, outcome)
@@ -124,7 +124,7 @@ class Batch:
             # in the cell's context, so that a card appears in that cell
             return asyncio.wrap_future(cell_context.copy().run(submit, cell_loop, work))
 
-        person = Person(self.workspace, on_cell_loop)
+        person = HumanApprover(self.workspace, on_cell_loop)
         running = asyncio.ensure_future(run_on_loop(self.workspace.loop, self._run(jobs, report, person)))
         running.add_done_callback(lambda _: report(None))
         try:
@@ -132,33 +132,33 @@ class Batch:
                 if outcome.index in self._done:
                     continue  # each result counts once, whatever comes back again
                 self._done[outcome.index] = outcome
-                tracker.ended(outcome)
+                tracker.add(outcome)
                 if outcome.error is not None and self.settings.on_error == "raise":
                     raise outcome.error
                 yield outcome
             running.result()
             if self._reason is not None and len(self._done) < len(self.jobs):
-                raise aborted(self._reason)
+                raise aborted_error(self._reason)
         finally:
             if not running.done():
                 self.abort("interrupted")
                 with anyio.CancelScope(shield=True):
-                    await asyncio.wait({running}, timeout=END + 1)
+                    await asyncio.wait({running}, timeout=STOP_SECONDS + 1)
 
-    async def _run(self, jobs: list[BatchJob], report: Report, person: Person) -> None:
+    async def _run(self, jobs: list[BatchJob], report: Report, person: HumanApprover) -> None:
         """Run the jobs, on the workspace's loop."""
         self._home = asyncio.get_running_loop()
         with anyio.CancelScope() as self._scope:
             if self._reason is not None:
                 self._scope.cancel()
             if self.settings.options.client is not None:
-                from .dask_client import on_cluster
+                from .dask_client import run_on_dask
 
-                await on_cluster(self.workspace, jobs, self.settings, report, person)
+                await run_on_dask(self.workspace, jobs, self.settings, report, person)
             else:
                 await self._run_here(jobs, report, person)
 
-    async def _run_here(self, jobs: list[BatchJob], report: Report, person: Person) -> None:
+    async def _run_here(self, jobs: list[BatchJob], report: Report, person: HumanApprover) -> None:
         settings, workspace = self.settings, self.workspace
         runner = Runner(
             RunFolders(workspace, settings.batch, settings.options.isolate),
@@ -167,7 +167,7 @@ class Batch:
             settings.after,
             settings.keep,
         )
-        ask_person = person_for(runner, person) if workspace.present is not None else None
+        ask_person = local_approver(runner, person) if workspace.present is not None else None
         queue = deque(jobs)
 
         async def work() -> None:
@@ -176,13 +176,13 @@ class Batch:
 
         # where neither can answer, the workspace must not look as if somebody could: a doom loop would wait for ever
         has_answers = settings.options.on_ask is not None or ask_person is not None
-        source = ReplySource(runner.covers, settings.options.on_ask, ask_person)
-        with workspace.service(ReplyRouter).added(source) if has_answers else nullcontext():
+        source = ReplySource(runner.has_session, settings.options.on_ask, ask_person)
+        with workspace.service(ReplyRouter).using(source) if has_answers else nullcontext():
             async with anyio.create_task_group() as group:
                 for _ in range(min(settings.options.concurrency or CONCURRENCY, len(jobs))):
                     group.start_soon(work)
 
-    def _again(self, results: Results) -> Batch:
+    def _retry_failed(self, results: Results) -> Batch:
         settings = replace(self.settings, batch=secrets.token_hex(6))
         succeeded = [outcome for outcome in self._done.values() if outcome.ok]
         return Batch(self.workspace, self.jobs, settings, succeeded)

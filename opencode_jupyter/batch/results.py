@@ -198,9 +198,9 @@ def error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-INTERVAL = 0.25
+UPDATE_SECONDS = 0.25
 """Seconds between two updates of the line."""
-WIDTH = 24
+BAR_WIDTH = 24
 """Characters of the bar."""
 
 
@@ -225,10 +225,11 @@ class Progress:
     outcome: Outcome | None = None
 
     def __str__(self) -> str:
-        filled = WIDTH * self.done // self.total if self.total else WIDTH
+        filled = BAR_WIDTH * self.done // self.total if self.total else BAR_WIDTH
         failed = f", {self.failed} failed" if self.failed else ""
         cost = "" if self.cost is None else f", ${self.cost:.4f}"
-        return f"{'█' * filled}{'░' * (WIDTH - filled)} {self.done} of {self.total}{failed}{cost}, {self.seconds:.0f} s"
+        bar = "█" * filled + "░" * (BAR_WIDTH - filled)
+        return f"{bar} {self.done} of {self.total}{failed}{cost}, {self.seconds:.0f} s"
 
 
 OnProgress = Callable[[Progress], Any]
@@ -245,14 +246,14 @@ class Tracker:
     def __init__(self, total: int, on_progress: OnProgress | None) -> None:
         self._progress = Progress(total)
         self._began = time.monotonic()
-        self._report = on_progress or _line()
+        self._report = on_progress or _notebook_line()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Report the start."""
         if self._report is not None:
             self._report(self._progress)
 
-    def ended(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Count and report an outcome."""
         progress = self._progress
         progress.done += 1
@@ -264,7 +265,7 @@ class Tracker:
             self._report(progress)
 
 
-def _line() -> OnProgress | None:
+def _notebook_line() -> OnProgress | None:
     """One line that is written over, in a cell of a kernel; None where there is none."""
     if "ipykernel" not in sys.modules or "IPython" not in sys.modules:
         return None
@@ -279,7 +280,7 @@ def _line() -> OnProgress | None:
 
     def show(progress: Progress) -> None:
         now = time.monotonic()
-        if handle and now - last[0] < INTERVAL and progress.done < progress.total:
+        if handle and now - last[0] < UPDATE_SECONDS and progress.done < progress.total:
             return
         last[0] = now
         bundle = {"text/plain": str(progress)}

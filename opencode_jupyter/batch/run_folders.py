@@ -56,7 +56,7 @@ class RunFolders:
             )
 
     @asynccontextmanager
-    async def of(self, job: BatchJob) -> AsyncIterator[tuple[ToolHost, AgentSession, str]]:
+    async def open(self, job: BatchJob) -> AsyncIterator[tuple[ToolHost, AgentSession, str]]:
         """A run's workspace, its session (a new one if it names none), the root of the copy made for it ("" for none).
 
         Raises:
@@ -74,10 +74,10 @@ class RunFolders:
         if job.options.get("session") is not None:
             raise ToolError("an isolated run always starts its own session: remove session=")
         directory, copied = await self._folder(job)
-        async with beside(workspace, directory, own_config=not copied) as other:
+        async with workspace_in(workspace, directory, own_config=not copied) as other:
             session = sessions_of(other).create(job.title)
             workspace.sessions.add(session)
-            with _sharing(workspace, other):
+            with _share_state(workspace, other):
                 yield other, session, copied
             for child in other.sessions.list():
                 if child is not session:
@@ -115,7 +115,7 @@ class RunFolders:
 
 
 @asynccontextmanager
-async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> AsyncIterator[ToolHost]:
+async def workspace_in(workspace: ToolHost, directory: Path, *, own_config: bool) -> AsyncIterator[ToolHost]:
     """A workspace for another folder: registered tools, rules and what runs tools are those of `workspace`.
 
     Args:
@@ -140,14 +140,14 @@ async def beside(workspace: ToolHost, directory: Path, *, own_config: bool) -> A
         yield other
 
 
-SHARED = ("bus", "hooks", "permissions", "questions", "store", "calls")
+SHARED_ATTRIBUTES = ("bus", "hooks", "permissions", "questions", "store", "calls")
 
 
 @contextmanager
-def _sharing(workspace: ToolHost, other: ToolHost) -> Iterator[None]:
+def _share_state(workspace: ToolHost, other: ToolHost) -> Iterator[None]:
     """Let another workspace tell, ask and store through this one; it must have its own again when it closes."""
-    original = {name: getattr(other, name) for name in SHARED}
-    for name in SHARED:
+    original = {name: getattr(other, name) for name in SHARED_ATTRIBUTES}
+    for name in SHARED_ATTRIBUTES:
         setattr(other, name, getattr(workspace, name))
     try:
         yield

@@ -20,7 +20,7 @@ from ..agent.events import Event
 from ..agent.model import Model, ModelInfo, Request
 from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
-from .approvals import Person, settle
+from .approvals import HumanApprover, apply_refusal
 from .jobs import BatchJob
 from .results import Outcome, RunTimeoutError
 from .run_folders import RunFolders, discard
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WAIT = 2.0
 """Seconds that all wait where the provider did not say how long."""
-MOST = 120.0
+MAX_WAIT = 120.0
 """Seconds that the others wait at most for what one was told."""
 
 
@@ -46,18 +46,18 @@ class ProviderPauses:
     def __init__(self, workspace: ToolHost | None = None) -> None:
         self._until: dict[str, float] = {}
 
-    def hold(self, provider: str, seconds: float | None) -> None:
+    def pause(self, provider: str, seconds: float | None) -> None:
         """Let nobody ask this provider for so long."""
-        wait = DEFAULT_WAIT if seconds is None else min(max(seconds, 0.0), MOST)
+        wait = DEFAULT_WAIT if seconds is None else min(max(seconds, 0.0), MAX_WAIT)
         self._until[provider] = max(self._until.get(provider, 0.0), time.monotonic() + wait)
 
-    def left(self, provider: str) -> float:
+    def seconds_left(self, provider: str) -> float:
         """Seconds until it may be asked; 0 if now."""
         return max(0.0, self._until.get(provider, 0.0) - time.monotonic())
 
-    async def turn(self, provider: str) -> None:
+    async def wait(self, provider: str) -> None:
         """Wait until it may be asked."""
-        while (seconds := self.left(provider)) > 0:  # noqa: ASYNC110 - the clock is what it waits for
+        while (seconds := self.seconds_left(provider)) > 0:  # noqa: ASYNC110 - the clock is what it waits for
             await asyncio.sleep(seconds)
 
 
@@ -80,23 +80,23 @@ class PacedModel:
             ModelError: as the model itself; what says "too many" holds back the others too.
         """
         provider = self._model.info.provider
-        await self._pauses.turn(provider)
+        await self._pauses.wait(provider)
         try:
             async with contextlib.aclosing(self._model.stream(request)) as events:
                 async for event in events:
                     yield event
         except ModelError as error:
             if error.kind in ("rate_limit", "overloaded"):
-                self._pauses.hold(provider, error.retry_after)
+                self._pauses.pause(provider, error.retry_after)
             raise
 
     async def aclose(self) -> None:
         """Nothing: whoever made the model closes it."""
 
 
-TICK = 0.1
+CHECK_SECONDS = 0.1
 """Seconds between two looks at a run's clock."""
-END = 3.0
+STOP_SECONDS = 3.0
 """Seconds a run has to end when it is stopped."""
 
 Before = Callable[["ToolHost", BatchJob], Awaitable[None]]
@@ -120,13 +120,13 @@ class Runner:
     before: Before | None = None
     after: After | None = None
     keep: bool = True
-    parts: bool = False
+    keeps_parts: bool = False
     """Put the parts of a tool call into ``extra["direct"]``: here no store has them."""
 
     def __post_init__(self) -> None:
         self._sessions: dict[str, ToolHost] = {}
 
-    def covers(self, session_id: str) -> bool:
+    def has_session(self, session_id: str) -> bool:
         """Return whether a session is that of a run, or was begun by one."""
         return self.run_of(session_id) is not None
 
@@ -157,7 +157,7 @@ class Runner:
         since = time.monotonic()
         copied = ""
         try:
-            async with self.folders.of(job) as (workspace, session, copied):
+            async with self.folders.open(job) as (workspace, session, copied):
                 outcome.session, outcome.directory = session.id, str(workspace.directory)
                 self._sessions[session.id] = workspace
                 if on_start is not None:
@@ -201,25 +201,25 @@ class Runner:
         try:
             result = await call.run()
         finally:
-            if self.parts:
-                outcome.extra["direct"] = _parts(call)
+            if self.keeps_parts:
+                outcome.extra["direct"] = _all_parts(call)
         outcome.text, outcome.value, outcome.ended = result.output, result, "done"
 
     async def _prompt(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
         if self.pauses is not None and options.get("model") is not None:
-            options["model"] = await self._paced(workspace, options["model"])
+            options["model"] = await self._paced_model(workspace, options["model"])
         run = sessions_of(workspace).prompt(job.text, session=session, **options)
         try:
-            answer = await _within(run, job.timeout, lambda: self._waits(workspace, session.id))
-            _answered(outcome, answer)
+            answer = await _with_time_limit(run, job.timeout, lambda: self._is_waiting(workspace, session.id))
+            _fill_outcome(outcome, answer)
         finally:
             outcome.steps, outcome.tokens, outcome.cost = run.step, run.usage.whole, run.cost
             outcome.calls = len(run.calls)
             model = getattr(run, "model", None)
             outcome.model = outcome.model or (model.info.full if model is not None else "")
 
-    async def _paced(self, workspace: ToolHost, model: Any) -> Any:
+    async def _paced_model(self, workspace: ToolHost, model: Any) -> Any:
         if isinstance(model, str):
             from ..agent.models import resolve
 
@@ -227,42 +227,42 @@ class Runner:
         assert self.pauses is not None
         return model if isinstance(model, PacedModel) else PacedModel(model, self.pauses)
 
-    def _waits(self, workspace: ToolHost, session_id: str) -> bool:
+    def _is_waiting(self, workspace: ToolHost, session_id: str) -> bool:
         asking = {request.session_id for request in workspace.permissions.pending()}
         asking |= {request.session_id for request in workspace.questions.pending()}
         return any(self.run_of(asker) == session_id for asker in asking)
 
 
-def _parts(call: Call) -> list[ToolPart]:
+def _all_parts(call: Call) -> list[ToolPart]:
     """A call's part and those of the calls inside it."""
-    return [call.part, *(part for child in call.children for part in _parts(child))]
+    return [call.part, *(part for child in call.children for part in _all_parts(child))]
 
 
-def _answered(outcome: Outcome, answer: Answer) -> None:
+def _fill_outcome(outcome: Outcome, answer: Answer) -> None:
     outcome.answer, outcome.text, outcome.value = answer, answer.text, answer.value
     outcome.ended, outcome.model = answer.ended, answer.model.full
 
 
-async def _within(run: Run, timeout: float | None, waits: Callable[[], bool]) -> Answer:
+async def _with_time_limit(run: Run, timeout: float | None, waits: Callable[[], bool]) -> Answer:
     """A run's answer; its clock stands still while it waits for a person.
 
     Raises:
         RunTimeoutError: its time is up.
         ToolError: as the run.
     """
-    task = asyncio.ensure_future(_awaited(run))
+    task = asyncio.ensure_future(_await_run(run))
     seconds_left = float("inf") if timeout is None else timeout
     try:
         while True:
             began = time.monotonic()
-            await asyncio.wait({task}, timeout=None if timeout is None else min(TICK, max(seconds_left, 0.0)))
+            await asyncio.wait({task}, timeout=None if timeout is None else min(CHECK_SECONDS, max(seconds_left, 0.0)))
             if task.done():
                 return task.result()
             if not waits():
                 seconds_left -= time.monotonic() - began
             if seconds_left <= 0:
                 run.abort("timeout")
-                await asyncio.wait({task}, timeout=END)
+                await asyncio.wait({task}, timeout=STOP_SECONDS)
                 assert timeout is not None
                 raise RunTimeoutError(timeout) from None
     finally:
@@ -270,27 +270,27 @@ async def _within(run: Run, timeout: float | None, waits: Callable[[], bool]) ->
             run.abort("interrupted")
             task.cancel()
             with anyio.CancelScope(shield=True):
-                await asyncio.wait({task}, timeout=END)
+                await asyncio.wait({task}, timeout=STOP_SECONDS)
         if task.done() and not task.cancelled():
             task.exception()  # seen
 
 
-async def _awaited(run: Run) -> Answer:
+async def _await_run(run: Run) -> Answer:
     return await run
 
 
-def aborted(reason: str) -> ToolAbortedError:
+def aborted_error(reason: str) -> ToolAbortedError:
     """The error for whoever waits for runs that were stopped."""
     return ToolAbortedError(f"the runs were {'interrupted' if reason == 'interrupted' else 'stopped'}", reason=reason)
 
 
-def person_for(runner: Runner, person: Person) -> Callable[[Any], Awaitable[Any]]:
+def local_approver(runner: Runner, person: HumanApprover) -> Callable[[Any], Awaitable[Any]]:
     """Puts the asks of runs in this process to a person."""
 
     async def ask(request: Any) -> Any:
         run, wire = runner.title_of(request.session_id), request.to_wire()
         if "questions" in wire:
             return await person.question(wire, run)
-        return settle(runner.folders.workspace.permissions, request, await person.permission(wire, run))
+        return apply_refusal(runner.folders.workspace.permissions, request, await person.permission(wire, run))
 
     return ask

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..agent.sessions import sessions_of
 from ..core.errors import ToolError
-from .cases import LIMIT, run_command
+from .cases import COMMAND_SECONDS, run_command
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
     from .cases import Case
 
 
-PASS = 0.5
+PASSING = 0.5
 """The lowest value that passes by default."""
 
 Scorer = Callable[["Case", Any, "ToolHost"], Any]
@@ -40,7 +40,7 @@ class Score:
     Attributes:
         value: usually from 0 to 1.
         why: a short explanation.
-        passed: whether that is good enough; None: from `PASS` on.
+        passed: whether that is good enough; None: from `PASSING` on.
         cost: US dollars that scoring took.
     """
 
@@ -52,7 +52,7 @@ class Score:
     @property
     def good(self) -> bool:
         """True if it passes."""
-        return self.value >= PASS if self.passed is None else self.passed
+        return self.value >= PASSING if self.passed is None else self.passed
 
 
 def scorers_of(source: Any) -> dict[str, Scorer]:
@@ -127,7 +127,7 @@ GRADE: dict[str, Any] = {
 }
 """The form of a model's grade."""
 FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
-SHOWN = 300
+SHOWN_CHARS = 300
 """Characters of a value in a score's explanation."""
 
 
@@ -136,7 +136,7 @@ def exact(case: Case, answer: Any, workspace: ToolHost) -> Score:
     expected = case.expected
     actual = answer.value if not isinstance(expected, str) and answer.value is not None else answer.text
     same = str(actual).strip() == str(expected).strip() if isinstance(actual, str) else _plain(actual) == expected
-    return Score(float(same), "" if same else f"{_short(actual)} instead of {_short(expected)}")
+    return Score(float(same), "" if same else f"{_shorten(actual)} instead of {_shorten(expected)}")
 
 
 def contains(case: Case, answer: Any, workspace: ToolHost) -> Score:
@@ -174,7 +174,7 @@ def json_equal(case: Case, answer: Any, workspace: ToolHost) -> Score:
             return Score(0.0, f"no JSON: {error}")
     actual = _plain(actual)
     return Score(
-        float(actual == expected), "" if actual == expected else f"{_short(actual)} instead of {_short(expected)}"
+        float(actual == expected), "" if actual == expected else f"{_shorten(actual)} instead of {_shorten(expected)}"
     )
 
 
@@ -201,12 +201,12 @@ def _same(path: Path, content: Any) -> bool:
     return data == (content if isinstance(content, bytes) else str(content).encode())
 
 
-def command(line: str, *, timeout: float = LIMIT) -> Scorer:
+def command(line: str, *, timeout: float = COMMAND_SECONDS) -> Scorer:
     """A command ends with 0 in the run's folder; it has `timeout` seconds."""
 
     async def command(case: Case, answer: Any, workspace: ToolHost) -> Score:
         code, output = await run_command(line, workspace.directory, timeout)
-        return Score(float(code == 0), "" if code == 0 else f"ended with {code}: {output.strip()[-SHOWN:]}")
+        return Score(float(code == 0), "" if code == 0 else f"ended with {code}: {output.strip()[-SHOWN_CHARS:]}")
 
     return command
 
@@ -228,7 +228,7 @@ def model_graded(model: Any, rubric: str) -> Scorer:
         )
         grade = await run
         if not isinstance(grade.value, Mapping) or "score" not in grade.value:
-            raise ToolError(f"the grading model returned no grade: {grade.text[:SHOWN]}")
+            raise ToolError(f"the grading model returned no grade: {grade.text[:SHOWN_CHARS]}")
         value = min(1.0, max(0.0, float(grade.value["score"])))
         return Score(value, str(grade.value.get("reason", "")), cost=grade.cost or 0.0)
 
@@ -252,9 +252,9 @@ def _plain(value: Any) -> Any:
     return value.model_dump(mode="json") if callable(getattr(value, "model_dump", None)) else value
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return text if len(text) <= SHOWN_CHARS else text[: SHOWN_CHARS - 1] + "…"
 
 
 _MAKERS: Sequence[Callable[..., Scorer]] = (regex, command, model_graded)

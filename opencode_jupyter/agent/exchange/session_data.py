@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...core.call_state import ToolPart
 from ...core.messages import Message, Part
 from ...core.sessions import Session
-from ...core.state import ToolPart
 from ...core.store import rows
 
 if TYPE_CHECKING:

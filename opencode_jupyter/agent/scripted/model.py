@@ -17,8 +17,8 @@ from ..turns import Turn
 from .answers import ReasoningPart, Say, TextPart, script_error
 from .python_script import PythonScript, ScriptFunction, python_script
 from .replay import Difference, differences
-from .script import Chosen, Script, model_properties, script_of_file, shortened
-from .script_conversation import SUMMARIES, TITLE, ScriptConversation
+from .script import NextTurn, Script, model_properties, script_of_file, shortened
+from .script_conversation import SUMMARY_AGENTS, TITLE_AGENT, ScriptConversation
 from .scrub import Scrubber, Secrets
 from .streaming import argument_text, call_ids, speed_of, stream
 from .yaml_document import Document
@@ -93,7 +93,7 @@ class ScriptedModel:
             ModelError: kind ``script``: the script has no turn for this, or a mistake since it was edited; or the
                 failure that the script contains.
         """
-        script = self._current()
+        script = self._current_script()
         conversation = ScriptConversation(request)
         chosen = self._next(script, conversation)
         differing = self._compare(script, chosen, conversation)
@@ -116,17 +116,17 @@ class ScriptedModel:
     async def aclose(self) -> None:
         """Do nothing: a script holds nothing open."""
 
-    def _next(self, script: AnyScript, conversation: ScriptConversation) -> Chosen:
-        plain = _plain(conversation.directory)
+    def _next(self, script: AnyScript, conversation: ScriptConversation) -> NextTurn:
+        scrub = _scrub_function(conversation.directory)
         answer = _answer_without_script(conversation)
-        if answer is not None and not script.answers(conversation, plain):
-            return Chosen(answer)
+        if answer is not None and not script.answers(conversation, scrub):
+            return NextTurn(answer)
         if conversation.prompt is None:
             raise script_error(script.name, "the request holds no prompt to answer.")
         failures = self._failures.get(conversation.key, 0) if conversation.key is not None else 0
-        return script.next(conversation, conversation.prompt, failures, str if script.recording is None else plain)
+        return script.next(conversation, conversation.prompt, failures, str if script.recording is None else scrub)
 
-    def _compare(self, script: AnyScript, chosen: Chosen, conversation: ScriptConversation) -> list[Difference]:
+    def _compare(self, script: AnyScript, chosen: NextTurn, conversation: ScriptConversation) -> list[Difference]:
         """The differences from the recording at the conversation's end; each is reported once.
 
         Raises:
@@ -139,7 +139,7 @@ class ScriptedModel:
         if chosen.prompt_differs and not prompt.steps:
             differing.append(Difference("prompt", chosen.place))
         if chosen.before is not None and chosen.before.results is not None:
-            differing += differences(chosen.before, prompt.steps[-1].results, _plain(conversation.directory))
+            differing += differences(chosen.before, prompt.steps[-1].results, _scrub_function(conversation.directory))
         if differing and script.strict:
             raise script_error(script.name, "the replay does not fit: " + "\n".join(map(str, differing)))
         for difference in differing:
@@ -149,7 +149,7 @@ class ScriptedModel:
                 self.differences.append(difference)
         return differing
 
-    def _current(self) -> AnyScript:
+    def _current_script(self) -> AnyScript:
         """The script, read again if its file has changed."""
         path = self._script.path
         if path is not None and ((state := stamp(path)) is None or state != self._stamp):
@@ -204,17 +204,17 @@ def _info(script: AnyScript, name: str) -> ModelInfo:
 
 
 @functools.lru_cache(8)
-def _plain(directory: str) -> Callable[[str], str]:
+def _scrub_function(directory: str) -> Callable[[str], str]:
     """Removes from a text what a recorder removes; cached, since every request compares all prompts again."""
     return functools.lru_cache(256)(Scrubber(Secrets(), directory).text)
 
 
 def _answer_without_script(conversation: ScriptConversation) -> Say | None:
     """A session's title or a summary, made from the conversation; None for other agents."""
-    if conversation.agent == TITLE:
+    if conversation.agent == TITLE_AGENT:
         lines = conversation.prompts[0].text.strip().splitlines() if conversation.prompts else []
         return Say((TextPart(shortened(lines[0].strip(), LONGEST_TITLE) if lines else "Conversation"),))
-    if conversation.agent not in SUMMARIES:
+    if conversation.agent not in SUMMARY_AGENTS:
         return None
     lines = ["The conversation so far, listed by the scripted model:"]
     for prompt in conversation.prompts[:-1] or conversation.prompts:

@@ -26,7 +26,7 @@ from typing import Any
 from ..errors import ModelError
 from ..model import Request
 from .answers import Say, as_say, script_error
-from .script import Chosen, next_turn
+from .script import NextTurn, next_turn
 from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 
 Turns = Generator[Any, list[CallResult], Any]
@@ -72,13 +72,13 @@ class PythonScript:
     strict: bool = False
     recording: None = None
 
-    def answers(self, conversation: ScriptConversation, plain: object = None) -> bool:
+    def answers(self, conversation: ScriptConversation, scrub: object = None) -> bool:
         """True if it has turns of its own for a request to title or summarise the conversation."""
         return conversation.agent in self.agents
 
     def next(
-        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, plain: object = None
-    ) -> Chosen:
+        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, scrub: object = None
+    ) -> NextTurn:
         """The turn that comes next.
 
         Raises:

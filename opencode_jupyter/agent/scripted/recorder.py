@@ -32,7 +32,7 @@ from ..model import Model, ModelInfo, Request
 from .answers import Call, Part, ReasoningPart, TextPart
 from .recording_data import VERSION, Data, leaves_answer, results_data, script_text, turn_data
 from .script import Script
-from .script_conversation import SUMMARIES, TITLE, AnsweredPrompt, ScriptConversation
+from .script_conversation import SUMMARY_AGENTS, TITLE_AGENT, AnsweredPrompt, ScriptConversation
 from .scrub import Scrubber, Secrets
 from .yaml_document import read_document
 
@@ -193,7 +193,7 @@ class Recording:
             self.head = {"version": VERSION, "model": info.full, "date": date, **first}
             self.model = _model_data(info)
         main = conversation.session == self.head["session"] or conversation.agent == self.head["agent"]
-        if conversation.agent in (TITLE, *SUMMARIES) or not main:
+        if conversation.agent in (TITLE_AGENT, *SUMMARY_AGENTS) or not main:
             entries = self.agents.setdefault(conversation.agent, [])
         else:
             entries = self.prompts
@@ -205,9 +205,9 @@ class Recording:
             entry = {"prompt": self.scrubber(conversation).text(prompt.text)}
             if entries is self.prompts and conversation.agent != self.head["agent"]:
                 entry["agent"] = conversation.agent
-            if conversation.agent in SUMMARIES:  # their prompts are all the same
+            if conversation.agent in SUMMARY_AGENTS:  # their prompts are all the same
                 entry["number"] = prompt.number
-            entries.append(entry | {"recorded": _recorded_from(conversation, prompt), "turns": []})
+            entries.append(entry | {"recorded": _source_of(conversation, prompt), "turns": []})
             return entries[-1]
         answers = [index for index, turn in enumerate(entry["turns"]) if leaves_answer(turn)]
         if len(prompt.steps) < len(answers):
@@ -216,7 +216,7 @@ class Recording:
         return entry
 
     def _find(self, entries: list[Data], prompt: AnsweredPrompt, conversation: ScriptConversation) -> Data | None:
-        source, text = _recorded_from(conversation, prompt), self.scrubber(conversation).text(prompt.text)
+        source, text = _source_of(conversation, prompt), self.scrubber(conversation).text(prompt.text)
         same = (entry for entry in entries if entry["recorded"] == source and entry.get("prompt") == text)
         return next(same, None)
 
@@ -266,7 +266,7 @@ def _model_data(info: ModelInfo) -> Data:
     return data
 
 
-def _recorded_from(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
+def _source_of(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
     """Where a prompt was recorded. A conversation that is summarised starts anew, so the number alone is ambiguous."""
     return {"session": conversation.session, "number": prompt.number, "start": _start_hash(conversation)}
 

@@ -17,9 +17,9 @@ from .yaml_document import dump
 
 VERSION = 1
 """The version of the format of recordings."""
-KEPT = 6000
+KEPT_CHARS = 6000
 """Characters of a result that a recording keeps; its hash is of the whole."""
-HEAD = """\
+HEADER = """\
 # A recorded conversation. It is played again without a key by: %%agent -m scripted:THIS-FILE
 # Secrets, the home folder and the user's name were taken out. Docs: scripted-models.md
 """
@@ -82,8 +82,10 @@ def results_data(results: Iterable[CallResult], scrubber: Scrubber) -> list[Data
     entries = []
     for result in results:
         text = scrubber.text(result.output)
-        data = {"tool": result.tool, "output": text[:KEPT], "hash": fingerprint(text)}
-        entries.append(data | ({"failed": True} if result.failed else {}) | ({"cut": True} if len(text) > KEPT else {}))
+        data = {"tool": result.tool, "output": text[:KEPT_CHARS], "hash": fingerprint(text)}
+        entries.append(
+            data | ({"failed": True} if result.failed else {}) | ({"cut": True} if len(text) > KEPT_CHARS else {})
+        )
     return entries
 
 
@@ -94,14 +96,14 @@ def script_text(head: Mapping[str, Any], prompts: Sequence[Data], agents: Mappin
     """
     bodies = {name: {"prompts": [entry for entry in entries if entry["turns"]]} for name, entries in agents.items()}
     data = {**head, "prompts": [entry for entry in prompts if entry["turns"]], "agents": bodies}
-    return HEAD + dump(data if bodies else {key: value for key, value in data.items() if key != "agents"})
+    return HEADER + dump(data if bodies else {key: value for key, value in data.items() if key != "agents"})
 
 
 def _part(part: Part, scrubber: Scrubber) -> Data:
     if isinstance(part, TextPart):
-        return {"text": scrubber.words(part.text)}
+        return {"text": scrubber.template_text(part.text)}
     if isinstance(part, ReasoningPart):
-        return {"reasoning": scrubber.words(part.text)}
+        return {"reasoning": scrubber.template_text(part.text)}
     text = scrubber.arguments(argument_text(part))
     arguments: Any = text
     try:

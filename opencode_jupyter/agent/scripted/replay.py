@@ -79,10 +79,10 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(stable_text(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str], str]) -> list[Difference]:
+def differences(turn: Say, results: Sequence[CallResult], scrub: Callable[[str], str]) -> list[Difference]:
     """What differs in the results of a turn's calls.
 
-    `plain` removes from a text what depends on the machine and its user, as the recorder did.
+    `scrub` removes from a text what depends on the machine and its user, as the recorder did.
     """
     recorded = turn.results
     if recorded is None:
@@ -92,7 +92,7 @@ def differences(turn: Say, results: Sequence[CallResult], plain: Callable[[str],
         return [Difference("calls", turn.place, diff="\n".join([*then, *(f"+ {result.tool}" for result in results)]))]
     differing = []
     for index, (old, new) in enumerate(zip(recorded, results, strict=True)):
-        text = plain(new.output)
+        text = scrub(new.output)
         if old.tool == new.tool and old.failed == new.failed and _is_same(old, text):
             continue
         differing.append(Difference("result", turn.place, index, new.tool, new.call_id, _diff(old, new, text)))
@@ -111,7 +111,7 @@ def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
     if then.tool != now.tool:
         lead.append(f"- tool {then.tool}\n+ tool {now.tool}")
     if then.failed != now.failed:
-        lead.append(f"- {_how_it_ended(then.failed)}\n+ {_how_it_ended(now.failed)}")
+        lead.append(f"- {_end_text(then.failed)}\n+ {_end_text(now.failed)}")
     old, new = stable_text(then.output), stable_text(text)
     if then.cut:
         new = new[: len(old)]
@@ -124,5 +124,5 @@ def _diff(then: RecordedResult, now: CallResult, text: str) -> str:
     return "\n".join([*lead, *lines])[:DIFF_CHARS]
 
 
-def _how_it_ended(failed: bool) -> str:
+def _end_text(failed: bool) -> str:
     return "an error" if failed else "completed"

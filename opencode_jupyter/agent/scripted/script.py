@@ -172,13 +172,13 @@ class PromptEntry(_Form):
         """True if it is meant for certain prompts only."""
         return self.prompt is not None or self.match is not None or bool(self.number or self.agent)
 
-    def fits(self, prompt: AnsweredPrompt, agent: str, plain: Callable[[str], str]) -> bool:
+    def fits(self, prompt: AnsweredPrompt, agent: str, scrub: Callable[[str], str]) -> bool:
         """True if it is meant for a prompt."""
         if self.prompt is not None:
-            texts = {_normalized(plain(text)) for text in (*prompt.texts, prompt.whole)}
-            if _normalized(plain(self.prompt)) not in texts:
+            texts = {_normalized(scrub(text)) for text in (*prompt.texts, prompt.all_text)}
+            if _normalized(scrub(self.prompt)) not in texts:
                 return False
-        if self.match is not None and not self.match.search(prompt.whole):
+        if self.match is not None and not self.match.search(prompt.all_text):
             return False
         return (not self.number or prompt.number in self.number) and (not self.agent or agent in self.agent)
 
@@ -241,7 +241,7 @@ def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     try:
         properties = _ModelForm.model_validate(value).model_dump(exclude_none=True)
     except ValidationError as error:
-        raise _mistakes(error, Document(name, value)) from None
+        raise _mistakes_error(error, Document(name, value)) from None
     return properties | ({"cost": Cost(**properties["cost"])} if "cost" in properties else {})
 
 
@@ -258,7 +258,7 @@ class _ScriptForm(Body):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class NextTurn:
     """The turn that comes next.
 
     Attributes:
@@ -274,7 +274,7 @@ class Chosen:
     prompt_differs: bool = False
 
 
-def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: AnsweredPrompt, failures: int) -> Chosen:
+def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: AnsweredPrompt, failures: int) -> NextTurn:
     """The turn that follows those in the conversation; turns that fail leave none there.
 
     Args:
@@ -296,11 +296,11 @@ def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: Answer
             if turn.fails and turn.failure is not None:
                 times = turn.failure.times
                 if last and (times is None or failures < times):
-                    return Chosen(turn, before)
+                    return NextTurn(turn, before)
                 failures -= (times or 0) if last else 0
                 results = []
             elif last:
-                return Chosen(turn, before)
+                return NextTurn(turn, before)
             else:
                 results, before = prompt.steps[passed].results, turn
                 passed += 1
@@ -334,7 +334,7 @@ class Script:
         try:
             self._form = _ScriptForm.model_validate(document.value)
         except ValidationError as error:
-            raise _mistakes(error, document) from None
+            raise _mistakes_error(error, document) from None
         self.speed, self.strict, self.recording = self._form.speed, self._form.strict, self._form.recording
         self.model = self._form.model.model_dump(exclude_none=True)
         self._add_places(self._form, (), document)
@@ -365,12 +365,12 @@ class Script:
                 )
                 raise script_error(self.name, problem)
 
-    def answers(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> bool:
+    def answers(self, conversation: ScriptConversation, scrub: Callable[[str], str]) -> bool:
         """True if it has turns of its own for a request to title or summarise the conversation."""
-        chosen = self.choose(conversation, plain) if conversation.agent in self._form.agents else None
+        chosen = self.choose(conversation, scrub) if conversation.agent in self._form.agents else None
         return chosen is not None and not chosen[1]
 
-    def choose(self, conversation: ScriptConversation, plain: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
+    def choose(self, conversation: ScriptConversation, scrub: Callable[[str], str]) -> tuple[PromptEntry, bool] | None:
         """The entry for the last prompt, and whether it is only the recorded one of that number.
 
         Entries with conditions come before those without. If several fit, each serves one prompt in turn, and the last
@@ -380,7 +380,7 @@ class Script:
         used: set[int] = set()
         chosen: tuple[PromptEntry, bool] | None = None
         for prompt in conversation.prompts:
-            fitting = [index for index, entry in enumerate(entries) if entry.fits(prompt, conversation.agent, plain)]
+            fitting = [index for index, entry in enumerate(entries) if entry.fits(prompt, conversation.agent, scrub)]
             fitting = [index for index in fitting if entries[index].is_conditional] or fitting
             chosen = None
             if fitting:
@@ -392,8 +392,8 @@ class Script:
         return chosen
 
     def next(
-        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, plain: Callable[[str], str]
-    ) -> Chosen:
+        self, conversation: ScriptConversation, prompt: AnsweredPrompt, failures: int, scrub: Callable[[str], str]
+    ) -> NextTurn:
         """The turn that comes next.
 
         Raises:
@@ -404,7 +404,7 @@ class Script:
             agent = conversation.agent
             problem = f"it calls the agent {agent} but has no turns for it. Add them under agents: {agent}:"
             raise script_error(self.name, problem)
-        chosen = self.choose(conversation, plain)
+        chosen = self.choose(conversation, scrub)
         if chosen is None:
             entries = "\n".join(f"- {entry}" for entry in self._form.entries)
             no_entry = f"no entry of prompts: is meant for prompt {prompt.number}, {shortened(prompt.text, 120)!r}"
@@ -429,12 +429,12 @@ def script_of_file(path: Path) -> Script:
     return Script(read_document(path), path)
 
 
-def _mistakes(error: ValidationError, document: Document) -> ModelError:
+def _mistakes_error(error: ValidationError, document: Document) -> ModelError:
     errors = error.errors(include_url=False)
     removed = {
-        f"{problem_found['loc'][-1]}: ({document.place(problem_found['loc'])})"
-        for problem_found in errors
-        if problem_found["type"] == "extra_forbidden" and problem_found["loc"][-1] in REMOVED
+        f"{mistake['loc'][-1]}: ({document.place(mistake['loc'])})"
+        for mistake in errors
+        if mistake["type"] == "extra_forbidden" and mistake["loc"][-1] in REMOVED
     }
     if removed:
         problem = (
@@ -443,9 +443,7 @@ def _mistakes(error: ValidationError, document: Document) -> ModelError:
             '(see "A script in Python" in docs/scripted-models.md)'
         )
         return script_error(document.name, f"{', '.join(sorted(removed))}: {problem}")
-    problems = dict.fromkeys(
-        f"{document.place(problem_found['loc'])}: {_problem(problem_found)}" for problem_found in errors
-    )
+    problems = dict.fromkeys(f"{document.place(mistake['loc'])}: {_problem(mistake)}" for mistake in errors)
     lines = list(problems)[:MOST_PROBLEMS]
     lines += [f"and {len(problems) - MOST_PROBLEMS} more"] if len(problems) > MOST_PROBLEMS else []
     return script_error(document.name, ("\n" if len(lines) > 1 else "") + "\n".join(lines))

@@ -16,9 +16,9 @@ from ...core.repair import INVALID
 from ..model import Request
 from ..turns import CallPiece, ResultPiece, TextPiece, Turn
 
-TITLE = "title"
+TITLE_AGENT = "title"
 """The agent that writes a session's title."""
-SUMMARIES = ("compaction", "summary")
+SUMMARY_AGENTS = ("compaction", "summary")
 """Agents that summarise a conversation."""
 _REJECTED = str(PermissionRejectedError())
 """The error of a call that a person denied without a reason."""
@@ -82,7 +82,7 @@ class AnsweredPrompt:
         return self.texts[0] if self.texts else ""
 
     @property
-    def whole(self) -> str:
+    def all_text(self) -> str:
         """All of its texts."""
         return "\n\n".join(self.texts)
 

@@ -149,7 +149,7 @@ class Scrubber:
         """A text that is only read: a result, a prompt."""
         return self._replace_folders(self._secrets.hide(text), "~", "~")
 
-    def words(self, text: str) -> str:
+    def template_text(self, text: str) -> str:
         """A text that a script repeats: its braces are no templates."""
         return self._replace_folders(escape(self._secrets.hide(text)), "~", "~")
 

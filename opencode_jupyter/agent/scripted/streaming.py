@@ -29,9 +29,9 @@ from .answers import Call, Cut, ReasoningPart, Say, failure
 
 SPEED = 30.0
 """Milliseconds between two pieces by default."""
-VARIABLE = "OPENCODE_JUPYTER_SCRIPT_SPEED"
+SPEED_VARIABLE = "OPENCODE_JUPYTER_SCRIPT_SPEED"
 """The environment variable that overrides a script's speed."""
-PACED = 100
+PACED_PIECES = 100
 """A turn takes at most the time of this many pieces."""
 MOST_PIECES = 200
 """Pieces of one part; those of a longer text are larger."""
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\S{1,24}\s*|\s+")
 _JSON_PIECE = 12
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """A text in words, each with the space after it; very long ones in pieces, very many together."""
     return _join_pieces(_WORD.findall(text))
 
@@ -64,7 +64,7 @@ def speed_of(script: float | None) -> float:
     Raises:
         ModelError: kind ``setup``: the environment's is no number.
     """
-    text = os.environ.get(VARIABLE, "").strip()
+    text = os.environ.get(SPEED_VARIABLE, "").strip()
     if not text:
         return (SPEED if script is None else script) / 1000
     try:
@@ -72,7 +72,9 @@ def speed_of(script: float | None) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < math.inf:
-        raise ModelError(f"{VARIABLE} must be milliseconds, 0 or more, not {text!r}", "setup", provider="scripted")
+        raise ModelError(
+            f"{SPEED_VARIABLE} must be milliseconds, 0 or more, not {text!r}", "setup", provider="scripted"
+        )
     return value / 1000
 
 
@@ -113,7 +115,7 @@ def events(turn: Say, ids: list[str]) -> Iterator[Event]:
             continue
         start, delta, end = _THOUGHT_EVENTS if isinstance(part, ReasoningPart) else _TEXT_EVENTS
         yield start(index)
-        yield from (delta(index, piece) for piece in _before_cut(words(part.text), cut))
+        yield from (delta(index, piece) for piece in _before_cut(split_words(part.text), cut))
         if not cut:
             yield end(index)
 
@@ -144,7 +146,7 @@ async def stream(
         await asyncio.sleep(turn.delay)
     turn_events = list(events(turn, ids))
     pieces = sum(isinstance(event, (TextDelta, ReasoningDelta, CallDelta)) for event in turn_events)
-    pause = min(seconds, seconds * PACED / pieces) if pieces else 0.0
+    pause = min(seconds, seconds * PACED_PIECES / pieces) if pieces else 0.0
     for count, event in enumerate(turn_events, 1):
         if isinstance(event, (TextDelta, ReasoningDelta, CallDelta)):
             if pause:

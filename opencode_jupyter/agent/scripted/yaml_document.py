@@ -75,7 +75,7 @@ def parse(text: str, name: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(filter(None, (error.context, error.problem)))
-        raise script_error(name, f"{_place(mark) if mark else 'somewhere'}: no YAML: {problem}") from None
+        raise script_error(name, f"{_location(mark) if mark else 'somewhere'}: no YAML: {problem}") from None
     except yaml.YAMLError as error:
         raise script_error(name, f"no YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
@@ -84,16 +84,16 @@ def parse(text: str, name: str) -> Document:
 
 
 def _value(node: Any, path: tuple[Any, ...], document: Document) -> Any:
-    document.places.setdefault(path, _place(node.start_mark))
+    document.places.setdefault(path, _location(node.start_mark))
     if len(document.places) > MOST_VALUES:
-        raise script_error(document.name, f"{_place(node.start_mark)}: it holds more than {MOST_VALUES:,} values")
+        raise script_error(document.name, f"{_location(node.start_mark)}: it holds more than {MOST_VALUES:,} values")
     if node.id == "scalar":
         return node.value if node.style else plain_value(node.value)  # a style: quoted, or a block
     if node.id == "sequence":
         return [_value(item, (*path, index), document) for index, item in enumerate(node.value)]
     values: dict[str, Any] = {}
     for key, item in node.value:
-        position = _place(key.start_mark)
+        position = _location(key.start_mark)
         if key.id != "scalar":
             raise script_error(document.name, f"{position}: a key must be a text; quote a value that begins with {{{{")
         if key.value in values:
@@ -114,7 +114,7 @@ def plain_value(text: str) -> Any:
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
-def _place(mark: Any) -> str:
+def _location(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}"
 
 

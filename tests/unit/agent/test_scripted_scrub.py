@@ -121,7 +121,7 @@ def test_folders_and_names() -> None:
     assert scrubber.text("/home/johanna/work/lesson/a.txt /home/johanna/b by johanna, /home/johannas johanna-x") == (
         "{{directory}}/a.txt ~/b by ~, /home/johannas johanna-x"
     )
-    assert scrubber.words("{{x}} /home/johanna") == "\\{{x}} ~"
+    assert scrubber.template_text("{{x}} /home/johanna") == "\\{{x}} ~"
     assert scrubber.arguments('{"a": "/home/johanna/x {{y}}", "b": "/home/johanna/work/lesson"}') == (
         '{"a": "{{home}}/x \\{{y}}", "b": "{{directory}}"}'
     )

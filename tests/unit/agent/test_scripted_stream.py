@@ -15,17 +15,24 @@ from opencode_jupyter.agent.scripted import ScriptedModel, call, say, thought
 from opencode_jupyter.agent.scripted.answers import Call
 from opencode_jupyter.agent.scripted.script_conversation import CallResult
 from opencode_jupyter.agent.scripted.scrub import escape
-from opencode_jupyter.agent.scripted.streaming import MOST_PIECES, VARIABLE, call_ids, events, json_pieces, words
+from opencode_jupyter.agent.scripted.streaming import (
+    MOST_PIECES,
+    SPEED_VARIABLE,
+    call_ids,
+    events,
+    json_pieces,
+    split_words,
+)
 from opencode_jupyter.agent.scripted.templates import check_templates, fill, result_values
 from tests.support.script_player import Talk
 
 
 @given(st.text())
 def test_words_joined_are_the_text(text: str) -> None:
-    pieces = words(text)
+    pieces = split_words(text)
     assert "".join(pieces) == text
     assert all(pieces) and len(pieces) <= MOST_PIECES
-    assert pieces == words(text)
+    assert pieces == split_words(text)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner)))
@@ -36,9 +43,9 @@ def test_pieces_of_json_joined_are_the_json(value: object) -> None:
 
 
 def test_long_texts_come_in_a_bounded_number_of_pieces() -> None:
-    assert len(words("word " * 100_000)) <= MOST_PIECES
+    assert len(split_words("word " * 100_000)) <= MOST_PIECES
     assert len(json_pieces("x" * 1_000_000)) <= MOST_PIECES
-    assert words("a bit  of\ntext") == ["a ", "bit  ", "of\n", "text"]
+    assert split_words("a bit  of\ntext") == ["a ", "bit  ", "of\n", "text"]
 
 
 def test_events_of_a_turn() -> None:
@@ -65,7 +72,7 @@ def test_ids_are_never_given_twice(wanted: list[str], used: set[str]) -> None:
 
 @pytest.mark.anyio
 async def test_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(SPEED_VARIABLE, raising=False)
 
     waited: list[float] = []
     real = asyncio.sleep
@@ -88,16 +95,16 @@ async def test_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await pause(ScriptedModel([say("a", delay=0.3)], speed=1)) == pytest.approx(0.301)
     # a long text is streamed faster: 100 pieces' time is all it takes
     assert await pause(ScriptedModel(["word " * 5000], speed=2)) == pytest.approx(0.2)
-    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setenv(SPEED_VARIABLE, "0")
     assert await pause(ScriptedModel([ten], speed=1000)) == 0
-    monkeypatch.setenv(VARIABLE, "quick")
+    monkeypatch.setenv(SPEED_VARIABLE, "quick")
     with pytest.raises(ModelError, match="must be milliseconds, 0 or more, not 'quick'"):
         await pause(ScriptedModel([ten]))
 
 
 @pytest.mark.anyio
 async def test_it_stops_at_once_and_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(SPEED_VARIABLE, raising=False)
     talk = Talk(ScriptedModel(["word " * 100], speed=1000))
     talk.say("Go")
     task = asyncio.create_task(talk.ask())
