@@ -16,7 +16,7 @@ from ...core import atomic
 from ...core.sessions import Session
 from ..events import Usage
 from .session_data import read, without_extra
-from .session_schema import ASSISTANT, INFO, PARTS, STATES, USER
+from .session_schema import ASSISTANT, INFO, NO_MODEL, PARTS, STATES, USER
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -61,8 +61,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 Data = dict[str, Any]
 
-NO_MODEL = {"providerID": "opencode_jupyter", "modelID": "none"}
-"""Stands where no model was at work: calls made by hand."""
 BY_HAND = "Calls made by hand in a notebook."
 """The text of the user's message that calls by hand are put under: every answer needs one that it answers."""
 _ERRORS = frozenset(
@@ -100,10 +98,8 @@ def complete_session(info: Data, messages: list[Data]) -> Data:
 
 
 def _session(info: Data, messages: list[Data]) -> Data:
-    session = INFO.without_nulls({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
+    session = INFO.complete({k: v for k, v in info.items() if not k.startswith("opencode_jupyter")})
     session.setdefault("slug", "notebook-" + info["id"][-8:].lower())
-    for key in ("projectID", "directory", "title", "version"):
-        session.setdefault(key, "")
     session["projectID"] = session["projectID"] or "global"
     # What the messages say, where it is more: a session that was imported and went on has more now than it came with.
     spent = sum(message["info"].get("cost") or 0 for message in messages)
@@ -113,8 +109,6 @@ def _session(info: Data, messages: list[Data]) -> Data:
     tokens = session.get("tokens") or {}
     if not tokens or summed["input"] > tokens.get("input", 0) or summed["output"] > tokens.get("output", 0):
         session["tokens"] = summed
-    else:
-        session["tokens"] = _tokens(tokens)
     return session
 
 
@@ -124,22 +118,8 @@ def _sum_of_tokens(messages: list[Data]) -> Data:
     return replace(usage, total=None).to_wire()
 
 
-def _tokens(tokens: Any) -> Data:
-    tokens = tokens or {}
-    cache = tokens.get("cache") or {}
-    total = {} if tokens.get("total") is None else {"total": tokens["total"]}
-    counted = {key: tokens.get(key) or 0 for key in ("input", "output", "reasoning")}
-    rest = {k: v for k, v in tokens.items() if k not in ("total", "input", "output", "reasoning", "cache")}
-    return {
-        **total,
-        **counted,
-        "cache": {**cache, "read": cache.get("read") or 0, "write": cache.get("write") or 0},
-        **rest,
-    }
-
-
 def _user_info(info: Data, session: Data) -> Data:
-    wire = USER.without_nulls(info)
+    wire = USER.complete(info)
     model = session.get("model")
     named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
     wire.setdefault("agent", session.get("agent") or "build")
@@ -148,17 +128,13 @@ def _user_info(info: Data, session: Data) -> Data:
 
 
 def _assistant_info(info: Data, session: Data) -> Data:
-    wire = ASSISTANT.without_nulls(info)
+    wire = ASSISTANT.complete(info)
     agent = wire.get("agent") or wire.get("mode") or session.get("agent") or "build"
     wire.setdefault("agent", agent)
     wire.setdefault("mode", agent)
     path = wire.get("path") or {}
     folder = session["directory"]
     wire["path"] = {**path, "cwd": path.get("cwd") or folder, "root": path.get("root") or path.get("cwd") or folder}
-    wire["cost"] = wire.get("cost") or 0
-    wire["tokens"] = _tokens(wire.get("tokens"))
-    for key, value in NO_MODEL.items():
-        wire.setdefault(key, value)
     if "error" in wire:
         wire["error"] = _error(wire["error"])
     return wire
@@ -208,15 +184,9 @@ def _part(part: Data, message: Data) -> Data:
     wire = dict(part)
     if type in PARTS:
         wire.pop("opencode_jupyter", None)
-        wire = PARTS[type].without_nulls(wire)
+        wire = PARTS[type].complete(wire)
     if type == "reasoning":
         wire.setdefault("time", {"start": message["time"]["created"]})
-    elif type == "step-finish":
-        wire.setdefault("reason", "unknown")
-        wire["cost"] = wire.get("cost") or 0
-        wire["tokens"] = _tokens(wire.get("tokens"))
-    elif type == "compaction":
-        wire.setdefault("auto", False)
     elif type == "tool":
         wire["state"] = _state(part, message)
     return wire
@@ -224,16 +194,11 @@ def _part(part: Data, message: Data) -> Data:
 
 def _state(part: Data, message: Data) -> Data:
     status = part["state"]["status"]
-    state = STATES[status].without_nulls(part["state"])
-    if status == "pending":
-        state.setdefault("raw", "")
-    elif status == "running":
+    state = STATES[status].complete(part["state"])
+    if status == "running":
         state.setdefault("time", {"start": message["time"]["created"]})
-    elif status == "completed":
-        state.setdefault("title", "")
-        state.setdefault("metadata", {})
-        if state.get("attachments"):
-            state["attachments"] = [_attachment(file, part) for file in state["attachments"]]
+    elif state.get("attachments"):
+        state["attachments"] = [_attachment(file, part) for file in state["attachments"]]
     return state
 
 

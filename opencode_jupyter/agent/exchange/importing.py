@@ -167,11 +167,9 @@ async def store_session(workspace: ToolHost, info: Data, messages: list[Data]) -
 
 
 def _load_and_check(source: Mapping[str, Any] | str | os.PathLike[str]) -> Data:
-    if isinstance(source, Mapping):
-        data, name = plain(source), ""
-    else:
-        data, name = _load(Path(source).expanduser()), f"{source}: "
+    name = "" if isinstance(source, Mapping) else f"{source}: "
     try:
+        data = plain(source) if isinstance(source, Mapping) else _load(Path(source).expanduser())
         check_session(data)
         return {
             "info": data["info"],
@@ -187,36 +185,27 @@ def _load(path: Path) -> Any:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            most = MAX_BYTES // 1024 // 1024
-            raise SessionFileError(
-                f"{path}: it has {size / 1e6:,.0f} MB; a session's file may have {most} MB. Nothing was imported."
-            )
+            raise SessionFileError(f"it has {size / 1e6:,.0f} MB; a session's file may have {MAX_BYTES // 1024**2} MB.")
         raw = path.read_bytes()
     except IsADirectoryError:
-        raise SessionFileError(f"{path} is a folder; name the file of a session.") from None
+        raise SessionFileError("it is a folder; name the file of a session.") from None
     except FileNotFoundError:
-        raise SessionFileError(f"There is no file {path}.") from None
+        raise SessionFileError("There is no file of this name.") from None
     except (OSError, ValueError) as error:
-        raise SessionFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}.") from None
+        raise SessionFileError(f"it can't be read: {getattr(error, 'strerror', None) or error}.") from None
     if not raw.strip(b"\0 \t\r\n"):
-        raise SessionFileError(f"{path} is empty. Nothing was imported.")
+        raise SessionFileError("it is empty.")
     try:
         # Windows' shells write what a command prints as UTF-16; the decoder detects it.
         return json.loads(raw, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
         problem = "the file ends there in the middle; it seems to be cut" if cut else error.msg
-        raise SessionFileError(
-            f"{path}: invalid JSON at line {error.lineno}, column {error.colno}: {problem}. Nothing was imported."
-        ) from None
+        raise SessionFileError(f"invalid JSON at line {error.lineno}, column {error.colno}: {problem}.") from None
     except UnicodeDecodeError as error:
-        raise SessionFileError(
-            f"{path}: not text at byte {error.start}: {error.reason}. Nothing was imported."
-        ) from None
-    except RecursionError:
-        raise SessionFileError(f"{path}: it is nested too deeply. Nothing was imported.") from None
+        raise SessionFileError(f"not text at byte {error.start}: {error.reason}.") from None
     except ValueError as error:  # a number of thousands of digits
-        raise SessionFileError(f"{path}: not JSON: {error}. Nothing was imported.") from None
+        raise SessionFileError(f"not JSON: {error}.") from None
 
 
 def _normalize_message(message: Data, session: Data) -> Data:

@@ -8,6 +8,7 @@ error everywhere. Unknown keys and types of parts pass unchanged, since a later 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from types import GenericAlias
 from typing import Annotated, Any, Literal, get_args
@@ -16,8 +17,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, cre
 from pydantic_core import PydanticCustomError
 
 from ...core.errors import ToolError
+from ..events import Usage
 
 Data = dict[str, Any]
+NO_MODEL = {"providerID": "opencode_jupyter", "modelID": "none"}
+"""Stands where no model was at work: calls made by hand."""
 
 
 class SessionFileError(ToolError):
@@ -30,19 +34,25 @@ class SchemaObject(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False, defer_build=True)
 
     @classmethod
-    def without_nulls(cls, value: Data) -> Data:
-        """The object without the null of any key named here, at any depth; an unknown key keeps its null."""
-        cleaned: Data = {}
+    def complete(cls, value: Data) -> Data:
+        """The object as a release imports it, at any depth: known keys without null, missing ones with their defaults.
+
+        An unknown key keeps its null.
+        """
+        completed: Data = {}
         for key, item in value.items():
             field = cls.model_fields.get(key)
             form = None if field is None else _object_in(field.annotation)
             if form is not None and isinstance(item, dict):
-                cleaned[key] = form.without_nulls(item)
+                completed[key] = form.complete(item)
             elif form is not None and isinstance(item, list):
-                cleaned[key] = [form.without_nulls(entry) for entry in item]
+                completed[key] = [form.complete(entry) for entry in item]
             elif field is None or item is not None:
-                cleaned[key] = item
-        return cleaned
+                completed[key] = item
+        for key, field in cls.model_fields.items():
+            if key not in completed and not field.is_required() and field.default is not None:
+                completed[key] = copy.deepcopy(field.default)
+        return completed
 
 
 def _object_in(annotation: Any) -> type[SchemaObject] | None:
@@ -73,16 +83,20 @@ Milliseconds = Annotated[Any, AfterValidator(_check_time)]
 
 
 def _object(required: Mapping[str, Any], **optional: Any) -> Any:
-    """A `SchemaObject` with these required and optional keys."""
+    """A `SchemaObject` with these required and optional keys; a type and a default if releases require the key."""
     fields: dict[str, Any] = {key: (kind, ...) for key, kind in required.items()}
-    fields |= {key: (kind | None if kind is not Any else Any, None) for key, kind in optional.items()}
+    for key, kind in optional.items():
+        type, default = kind if isinstance(kind, tuple) else (kind, None)
+        fields[key] = (type | None if type is not Any else Any, default)
     return create_model("Form", __base__=SchemaObject, **fields)
 
 
 _SPAN = _object({"start": Milliseconds}, end=Milliseconds)
 _ENDED = _object({"start": Milliseconds, "end": Milliseconds}, compacted=Milliseconds)
+_NO_TOKENS = Usage().to_wire()
+_CACHE = _object({}, read=(float, 0), write=(float, 0))
 _TOKENS = _object(
-    {"input": float, "output": float}, total=float, reasoning=float, cache=_object({}, read=float, write=float)
+    {"input": float, "output": float}, total=float, reasoning=(float, 0), cache=(_CACHE, _NO_TOKENS["cache"])
 )
 _MODEL = _object({"providerID": str, "modelID": str}, variant=str)
 _OWNED = {"id": Any, "sessionID": Any, "messageID": Any, "type": Any}
@@ -96,13 +110,13 @@ INFO: type[SchemaObject] = _object(
         "time": _object({"created": Milliseconds}, updated=Milliseconds, compacting=Any, archived=Any),
     },
     slug=str,
-    projectID=str,
-    directory=str,
+    projectID=(str, "global"),
+    directory=(str, ""),
     path=str,
     parentID=SessionId,
     agent=str,
     model=_object({"id": str, "providerID": str}, variant=str),
-    version=str,
+    version=(str, ""),
     summary=Data,
     cost=float,
     tokens=_TOKENS,
@@ -139,11 +153,11 @@ ASSISTANT: type[SchemaObject] = _object(
     parentID=str,
     agent=str,
     mode=str,
-    providerID=str,
-    modelID=str,
+    providerID=(str, NO_MODEL["providerID"]),
+    modelID=(str, NO_MODEL["modelID"]),
     path=_object({}, cwd=str, root=str),
-    cost=float,
-    tokens=_TOKENS,
+    cost=(float, 0),
+    tokens=(_TOKENS, _NO_TOKENS),
     finish=str,
     error=_object({"name": str}, data=_ERROR_DATA),
     variant=str,
@@ -151,10 +165,13 @@ ASSISTANT: type[SchemaObject] = _object(
     structured=Any,
 )
 STATES: dict[str, type[SchemaObject]] = {
-    "pending": _object({"input": Data}, raw=str),
+    "pending": _object({"input": Data}, raw=(str, "")),
     "running": _object({"input": Data}, title=str, metadata=Data, time=_object({"start": Milliseconds})),
     "completed": _object(
-        {"input": Data, "output": str, "time": _ENDED}, title=str, metadata=Data, attachments=GenericAlias(list, _FILE)
+        {"input": Data, "output": str, "time": _ENDED},
+        title=(str, ""),
+        metadata=(Data, {}),
+        attachments=GenericAlias(list, _FILE),
     ),
     "error": _object({"input": Data, "error": str, "time": _ENDED}, metadata=Data),
 }
@@ -165,12 +182,12 @@ PARTS: dict[str, type[SchemaObject]] = {
     "file": _FILE,
     "tool": _object({"callID": str, "tool": str, "state": _STATUS}, metadata=Data),
     "step-start": _object({}, snapshot=str),
-    "step-finish": _object({}, reason=str, snapshot=str, cost=float, tokens=_TOKENS),
+    "step-finish": _object({}, reason=(str, "unknown"), snapshot=str, cost=(float, 0), tokens=(_TOKENS, _NO_TOKENS)),
     "snapshot": _object({"snapshot": str}),
     "patch": _object({"hash": str, "files": list[str]}),
     "agent": _object({"name": str}, source=Data),
     "subtask": _object({"prompt": str, "description": str, "agent": str}, model=_MODEL, command=str),
-    "compaction": _object({}, auto=bool, overflow=bool, tail_start_id=MessageId),
+    "compaction": _object({}, auto=(bool, False), overflow=bool, tail_start_id=MessageId),
     "retry": _object({"attempt": float, "error": Data}, time=_object({"created": Milliseconds})),
 }
 """The parts that 1.18.33 knows, by their type."""
