@@ -68,6 +68,12 @@ class ModelError(ToolError):
         self.retryable = kind in RETRYABLE if retryable is None else retryable
         self.body = body
 
+    def with_message(self, message: str) -> ModelError:
+        """The same error with another message."""
+        error = ModelError(message, self.kind, provider=self.provider, status=self.status, body=self.body)
+        error.retry_after, error.retryable = self.retry_after, self.retryable
+        return error
+
     def add_attempts(self, times: int) -> None:
         """Report the number of attempts in the message, where there were several."""
         if times > 1:

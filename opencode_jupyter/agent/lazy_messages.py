@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..core.host import ToolHost
     from ..core.messages import Message
-    from .run import Run
+    from ..core.sessions import Session
 
 
 class LazyMessages(list[dict[str, Any]]):
@@ -18,36 +19,37 @@ class LazyMessages(list[dict[str, Any]]):
     nothing.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, workspace: ToolHost, session: Session) -> None:
         super().__init__()
-        self._run = run
+        self._workspace = workspace
+        self._session = session
         self._ids: set[str] | None = None
         self._wires: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def free_call_id(self, id: str) -> str:
         """A call's id as the provider gave it, or one like it if that is taken in the session or by a running call."""
         if self._ids is None:
-            self._ids = {part.call_id for message in self._run.session.messages for part in message.calls}
+            self._ids = {part.call_id for message in self._session.messages for part in message.calls}
         if not id:
             id = f"call_{uuid.uuid4().hex[:20]}"
         free, number = id, 1
-        while free in self._ids or free in self._run.workspace.calls:
+        while free in self._ids or free in self._workspace.calls:
             number += 1
             free = f"{id}_{number}"
         self._ids.add(free)
         return free
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self._wire(message) for message in list(self._run.session.messages))
+        return (self._wire(message) for message in list(self._session.messages))
 
     def __len__(self) -> int:
-        return len(self._run.session.messages)
+        return len(self._session.messages)
 
     def __bool__(self) -> bool:
-        return bool(self._run.session.messages)
+        return bool(self._session.messages)
 
     def __getitem__(self, index: Any) -> Any:
-        messages = self._run.session.messages[index]
+        messages = self._session.messages[index]
         return [self._wire(m) for m in messages] if isinstance(messages, list) else self._wire(messages)
 
     def _wire(self, message: Message) -> dict[str, Any]:

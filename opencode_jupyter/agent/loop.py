@@ -14,7 +14,7 @@ from .compaction import compact, overflows, prune
 from .errors import ModelError
 from .events import Finish, Usage
 from .history import NOTICE
-from .model import Request
+from .model import Request, agent_request
 from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
 from .prompt.reminders import LAST_STEP
@@ -136,18 +136,9 @@ class _Loop:
             turns = [*turns, Turn("user", (TextPiece(LAST_STEP),), purpose="notice")]
             choice = "none"
             self.available_tools = self.available_tools.without_tools()  # some servers ignore the choice
-        return Request(
-            system=system,
-            turns=turns,
-            tools=specs,
-            tool_choice=choice if specs else "auto",
-            temperature=agent.temperature,
-            top_p=agent.top_p,
-            options=agent.options,
-            session=run.session.id,
-            agent=agent.name,
-            directory=str(run.workspace.directory),
-        )
+        choice = choice if specs else "auto"
+        fields = {"system": system, "turns": turns, "tools": specs, "tool_choice": choice}
+        return agent_request(run.workspace, run.session, agent.name, agent, **fields)
 
     def _open_message(self) -> Message:
         run = self.run

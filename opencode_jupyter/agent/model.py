@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .events import Event, Usage
 from .turns import Turn
+
+if TYPE_CHECKING:
+    from ..core.agents import Agent
+    from ..core.host import ToolHost
+    from ..core.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,14 @@ class Request:
     session: str = ""
     agent: str = ""
     directory: str = ""
+
+
+def agent_request(workspace: ToolHost, session: Session, name: str, agent: Agent | None, **fields: Any) -> Request:
+    """A request of an agent, with its settings; None for the agent if it is switched off."""
+    settings: dict[str, Any] = {}
+    if agent is not None:
+        settings = {"temperature": agent.temperature, "top_p": agent.top_p, "options": agent.options}
+    return Request(session=session.id, agent=name, directory=str(workspace.directory), **settings, **fields)
 
 
 class Model(Protocol):

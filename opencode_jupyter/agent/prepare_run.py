@@ -14,6 +14,7 @@ from ..core.wildcard import match
 from .compaction.title import title
 from .conversation import Conversation
 from .errors import ModelError
+from .lazy_messages import LazyMessages
 from .model import Model
 from .models import resolve
 from .prompt_message import prompt_message
@@ -52,6 +53,7 @@ async def prepare_run(run: Run) -> None:
     run.session.run = run
     run.set_status("working")  # again: now there is a session to say it of
     run.conversation = Conversation(workspace, run.session)
+    run.tool_messages = LazyMessages(workspace, run.session)
     run.agent = workspace.agent(run.options.agent or run.session.agent or None)
     model = await _model(run)
     run.model = model if run.options.record is None else _recording_model(run, model)

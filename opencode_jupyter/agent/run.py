@@ -74,7 +74,7 @@ class Run:
         self.agent: Agent
         self.model: Model
         self.conversation: Conversation
-        self.tool_messages = LazyMessages(self)
+        self.tool_messages: LazyMessages
         self.messages: list[Message] = []
         self.calls: list[Call] = []
         self.step = 0

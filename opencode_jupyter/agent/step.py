@@ -52,7 +52,7 @@ class Step:
         self._message = message
         self._available_tools = available_tools
         self._before_call = before_call
-        self._parts = StreamedParts(run, message)
+        self._parts = StreamedParts(run.conversation, message, run.report)
         self._incomplete: dict[int, Call] = {}
         self.finish: events.Finish | None = None
         self.calls: list[Call] = []

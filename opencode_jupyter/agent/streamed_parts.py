@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..core.call_state import now_ms
@@ -9,19 +10,22 @@ from ..core.messages import Message, new_part, part_id
 from .events import Event, ReasoningDelta, ReasoningEnd, TextDelta, TextEnd
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .conversation import Conversation
 
 
 class StreamedParts:
     """Writes the parts of one stream into a message, and removes them if it breaks off.
 
+    `report` receives each change as `Run.on_change` does.
+
     Attributes:
         ids: of all parts that the stream made; the ids of its calls are added here.
     """
 
-    def __init__(self, run: Run, message: Message) -> None:
-        self._run = run
+    def __init__(self, conversation: Conversation, message: Message, report: Callable[[str, Any], None]) -> None:
+        self._conversation = conversation
         self._message = message
+        self._report = report
         self._open: dict[int, tuple[dict[str, Any], list[str]]] = {}
         self.ids: list[str] = []
 
@@ -45,18 +49,18 @@ class StreamedParts:
         part = new_part(self._message, kind, text="", time={"start": now_ms()})
         self.ids.append(part["id"])
         self._open[index] = (part, [])
-        self._run.conversation.put(self._message, part)
+        self._conversation.put(self._message, part)
         return part
 
     def _grow(self, index: int, kind: str, text: str) -> None:
         if not text:
             return
         if index not in self._open:
-            self._run.report("part", self._begin(index, kind))
+            self._report("part", self._begin(index, kind))
         part, pieces = self._open[index]
         pieces.append(text)
-        self._run.conversation.publish_delta(part, "text", text)
-        self._run.report("delta", (part, text))
+        self._conversation.publish_delta(part, "text", text)
+        self._report("delta", (part, text))
 
     def _end(self, index: int, metadata: dict[str, Any] | None = None) -> None:
         if index not in self._open:
@@ -66,8 +70,8 @@ class StreamedParts:
         part["time"] = {**part["time"], "end": now_ms()}
         if metadata:
             part["metadata"] = metadata
-        self._run.conversation.put(self._message, part)
-        self._run.report("part", part)
+        self._conversation.put(self._message, part)
+        self._report("part", part)
 
     def close(self) -> None:
         """End what the stream left open."""
@@ -79,6 +83,6 @@ class StreamedParts:
         self._open.clear()
         removed = {id for id in self.ids if any(part_id(part) == id for part in self._message.parts)}
         self.ids.clear()
-        self._run.conversation.drop(self._message, removed)
+        self._conversation.drop(self._message, removed)
         if removed:
-            self._run.report("dropped", removed)
+            self._report("dropped", removed)

@@ -13,7 +13,7 @@ from ...core.messages import Message
 from .. import events
 from ..errors import ModelError
 from ..masking import stream_masked
-from ..model import Model, Request
+from ..model import Model, Request, agent_request
 from ..retry import pause, wait_before
 from ..streamed_parts import StreamedParts
 from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
@@ -37,7 +37,7 @@ class Summariser:
         self._model = model
         self._agent = agent
         self._message = message
-        self._parts = StreamedParts(run, message)
+        self._parts = StreamedParts(run.conversation, message, run.report)
 
     async def summarise(self, turns: Sequence[Turn], request: str) -> events.Finish:
         """Fill the message; less and less of the conversation is sent until it fits.
@@ -63,17 +63,8 @@ class Summariser:
         raise AssertionError("unreachable")
 
     def _build_request(self, system: tuple[str, ...], turns: Sequence[Turn]) -> Request:
-        agent = self._agent
-        return Request(
-            system=system,
-            turns=turns,
-            temperature=agent.temperature if agent is not None else None,
-            top_p=agent.top_p if agent is not None else None,
-            options=agent.options if agent is not None else {},
-            session=self._run.session.id,
-            agent="compaction",
-            directory=str(self._run.workspace.directory),
-        )
+        run = self._run
+        return agent_request(run.workspace, run.session, "compaction", self._agent, system=system, turns=turns)
 
     async def _ask_with_retries(self, request: Request) -> events.Finish:
         """Ask, and again after errors that may go away."""

@@ -44,7 +44,7 @@ CONTINUE = (
     "is, say so, and if you are not sure what is wanted, ask."
 )
 STILL_TOO_LONG = (
-    "the conversation does not fit into the window of {model} ({window:,} tokens) even after a summary: the system "
+    "the conversation does not fit into the window{window} even after a summary: the system "
     "prompt, the tools and the last request take too much of it. Use a model with a larger window, offer fewer tools "
     "(tools=[...]), or shorten the instructions (AGENTS.md) or the request"
 )
@@ -98,9 +98,10 @@ async def compact(run: Run, *, auto: bool) -> None:
         _remove_messages(run, {question.id, message.id})
         if not isinstance(error, ModelError):
             raise
-        raise (
-            _overflow_error(model.info, error) if error.kind == "overflow" else _no_summary_error(model.info, error)
-        ) from error
+        if error.kind == "overflow":
+            raise _overflow_error(model.info, error) from error
+        # It must say that it was the summary that failed.
+        raise error.with_message(NO_SUMMARY.format(model=model.info.full, error=str(error).rstrip("."))) from error
     _finish_message(run, message, model.info, finish)
     if pending is not None:
         run.add(_repeat_request(run, pending))
@@ -204,23 +205,7 @@ def _remove_messages(run: Run, ids: set[str]) -> None:
 
 
 def _overflow_error(info: ModelInfo, error: ModelError | None = None) -> ModelError:
-    text = STILL_TOO_LONG.format(model=info.full, window=info.context) if info.context else _overflow_text(info)
-    body = error.body if error is not None else ""
-    return ModelError(text, "overflow", provider=info.provider, status=error.status if error else None, body=body)
-
-
-def _no_summary_error(info: ModelInfo, error: ModelError) -> ModelError:
-    """The error of a summary that could not be made, saying that it was the summary."""
-    return ModelError(
-        NO_SUMMARY.format(model=info.full, error=str(error).rstrip(".")),
-        error.kind,
-        provider=error.provider,
-        status=error.status,
-        retry_after=error.retry_after,
-        retryable=error.retryable,
-        body=error.body,
-    )
-
-
-def _overflow_text(info: ModelInfo) -> str:
-    return STILL_TOO_LONG.partition(" ({window")[0].format(model=info.full) + STILL_TOO_LONG.partition("tokens)")[2]
+    window = f" of {info.full} ({info.context:,} tokens)" if info.context else f" of {info.full}"
+    status, body = (error.status, error.body) if error is not None else (None, "")
+    text = STILL_TOO_LONG.format(window=window)
+    return ModelError(text, "overflow", provider=info.provider, status=status, body=body)

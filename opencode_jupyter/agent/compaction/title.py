@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import ModelError
 from ..events import TextDelta
 from ..masking import stream_masked
-from ..model import Request
+from ..model import agent_request
 from ..turns import TextPiece, Turn
 
 if TYPE_CHECKING:
@@ -99,15 +99,7 @@ class TitleWriter:
             name = f"{agent.model['providerID']}:{agent.model['modelID']}"
         model = await resolve(self._workspace, name)
         prompt = f"Write the title of a conversation that begins with this:\n\n{text[:PROMPT_CHARS]}"
-        request = Request(
-            system=(agent.prompt or "",),
-            turns=(Turn("user", (TextPiece(prompt),)),),
-            temperature=agent.temperature,
-            top_p=agent.top_p,
-            options=agent.options,
-            session=session.id,
-            agent="title",
-            directory=str(self._workspace.directory),
-        )
+        turns = (Turn("user", (TextPiece(prompt),)),)
+        request = agent_request(self._workspace, session, "title", agent, system=(agent.prompt or "",), turns=turns)
         async with aclosing(stream_masked(self._workspace, model, request)) as stream:
             return "".join([event.text async for event in stream if isinstance(event, TextDelta)])

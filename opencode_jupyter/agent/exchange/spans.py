@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -362,19 +361,20 @@ def _value(value: Any) -> dict[str, Any]:
 
 def _send(spans: list[Span], exporter: Any) -> int:
     try:
-        trace = importlib.import_module("opentelemetry.sdk.trace")
-        export = importlib.import_module("opentelemetry.sdk.trace.export")
-        api = importlib.import_module("opentelemetry.trace")
-        resources = importlib.import_module("opentelemetry.sdk.resources")
-        util = importlib.import_module("opentelemetry.sdk.util.instrumentation")
+        from opentelemetry import trace as api
+        from opentelemetry.sdk import resources, trace
+        from opentelemetry.sdk.trace.export import SpanExportResult
+        from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
         if exporter is None:
-            http = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-            exporter = http.OTLPSpanExporter()
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+            exporter = OTLPSpanExporter()
     except ImportError as error:
         need = "pip install 'opencode-jupyter[otel]'"
         raise ToolError(f"Sending spans needs OpenTelemetry ({error}): {need}. A file needs nothing.") from None
     resource = resources.Resource.create({"service.name": SCOPE})
-    scope = util.InstrumentationScope(SCOPE)
+    scope = InstrumentationScope(SCOPE)
 
     def context(span: Span, id: str) -> Any:
         flags = api.TraceFlags(api.TraceFlags.SAMPLED)
@@ -395,7 +395,7 @@ def _send(spans: list[Span], exporter: Any) -> int:
         )
         for span in spans
     ]
-    if exporter.export(readable) is not export.SpanExportResult.SUCCESS:
+    if exporter.export(readable) is not SpanExportResult.SUCCESS:
         raise ToolError(
             f"{type(exporter).__name__} could not send the {len(readable)} spans; see its log for the reason."
         )

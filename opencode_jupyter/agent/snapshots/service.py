@@ -86,12 +86,18 @@ class Snapshots:
     # ------------------------------------------------------------------ putting back
 
     async def run_exclusive(self, work: Callable[[Shadow], T]) -> T:
-        """Do something that takes several steps, while nobody else is at work here; `run_exclusive` runs on a thread.
+        """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
 
         Raises:
             ToolError: it can't be done; the message has the reason.
         """
-        return await self._run_or_raise(work)
+        problem = self.why_not()
+        if problem is not None:
+            raise ToolError(f"There are no snapshots of the files: {problem}.")
+        try:
+            return await self._run(work)
+        except (GitError, OSError) as error:
+            raise ToolError(f"The snapshots of the files can't be used: {error}") from error
 
     # ------------------------------------------------------------------ how it runs
 
@@ -132,15 +138,6 @@ class Snapshots:
         if problem not in self._logged:
             self._logged.add(problem)
             log.warning("%s", problem)
-
-    async def _run_or_raise(self, work: Callable[[Shadow], T]) -> T:
-        problem = self.why_not()
-        if problem is not None:
-            raise ToolError(f"There are no snapshots of the files: {problem}.")
-        try:
-            return await self._run(work)
-        except (GitError, OSError) as error:
-            raise ToolError(f"The snapshots of the files can't be used: {error}") from error
 
     async def _run(self, work: Callable[[Shadow], T]) -> T:
         """Run `run_exclusive` on a thread with the shadow held; a cancel ends its git first."""

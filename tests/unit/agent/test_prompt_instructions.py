@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.prompt import instruction_pages, instructions
-from opencode_jupyter.agent.prompt.instructions import MOST_FILES, Instructions, _whole_characters, find
+from opencode_jupyter.agent.prompt.instructions import MOST_FILES, Instructions, _whole_characters, glob_files
 from tests.support.site import Connection, Request, Site
 
 
@@ -120,7 +120,7 @@ async def test_new_files_of_a_pattern_are_found(place: Place, monkeypatch: pytes
     workspace = place.workspace({"instructions": ["*.md"]})
     assert await workspace.service(Instructions).texts() == []
     (place.here / "new.md").write_text("new")
-    monkeypatch.setattr(instructions, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(instructions, "GLOB_SECONDS", 0.0)
     assert len(await workspace.service(Instructions).texts()) == 1
 
 
@@ -149,11 +149,11 @@ async def test_in_the_midst_of_a_run_files_are_looked_at_now_and_then(
     own = place.workspace().service(Instructions)
     first = await own.texts()
     path.write_text("two, longer")
-    monkeypatch.setattr(instructions, "MEANWHILE", 1e9)
+    monkeypatch.setattr(instructions, "CHECK_SECONDS", 1e9)
     assert await own.texts(at_once=False) is first
     assert "two" in (await own.texts())[0]
     path.write_text("three, the longest")
-    monkeypatch.setattr(instructions, "MEANWHILE", 0.0)
+    monkeypatch.setattr(instructions, "CHECK_SECONDS", 0.0)
     assert "three" in (await own.texts(at_once=False))[0]
 
 
@@ -180,7 +180,7 @@ async def test_sizes_are_bounded(place: Place) -> None:
         (place.here / f"{i}.md").write_text(f"{i}" * 60_000)
     own = place.workspace({"instructions": ["*.md"]}).service(Instructions)
     texts = await own.texts()
-    assert sum(map(len, texts)) < instructions.WHOLE + 6 * 400
+    assert sum(map(len, texts)) < instructions.MAX_BYTES + 6 * 400
     assert "cut here: the file has 60,000 bytes" in texts[0]
     assert "omitted here because of their length" in texts[-1]
     assert any("larger than 200 kB together" in problem for problem in own.problems)
@@ -235,7 +235,7 @@ async def test_pages(place: Place, site: Site, monkeypatch: pytest.MonkeyPatch) 
     assert len(site.requests) == count  # kept for a while
 
     site.serve("/rules.md", "", status="500 Broken")
-    monkeypatch.setattr(time, "monotonic", lambda real=time.monotonic: real() + instruction_pages.FRESH)
+    monkeypatch.setattr(time, "monotonic", lambda real=time.monotonic: real() + instruction_pages.FRESH_SECONDS)
     assert (await own.texts())[0] == first  # an old copy is better than none
     assert len(site.requests) > count
 
@@ -276,7 +276,7 @@ def test_patterns(tmp_path: Path) -> None:
         path.write_text("")
 
     def names(pattern: str) -> list[str]:
-        return [path.relative_to(tmp_path).as_posix() for path in find(pattern, tmp_path)]
+        return [path.relative_to(tmp_path).as_posix() for path in glob_files(pattern, tmp_path)]
 
     assert names("*.md") == ["a.md", "a[1].md"]
     assert names("**/*.md") == [".hidden/e.md", "a.md", "a[1].md", "x/c.md", "x/y/d.md"]
@@ -287,18 +287,18 @@ def test_patterns(tmp_path: Path) -> None:
     assert names("[!a]*.txt") == ["b.txt"]
     assert names("?.md") == ["a.md"]
     assert names("nowhere/*.md") == names("[z-a]") == []
-    assert find(str(tmp_path / "x" / "*.md"), Path("/")) == [tmp_path / "x" / "c.md"]
+    assert glob_files(str(tmp_path / "x" / "*.md"), Path("/")) == [tmp_path / "x" / "c.md"]
 
 
 def test_a_pattern_has_an_end(tmp_path: Path) -> None:
     for i in range(MOST_FILES + 5):
         (tmp_path / f"{i:03}.md").write_text("")
-    assert len(find("*.md", tmp_path)) == MOST_FILES
+    assert len(glob_files("*.md", tmp_path)) == MOST_FILES
 
 
 @given(st.text(alphabet="ab*?[]{},!^/.\\", max_size=12))
 def test_no_pattern_is_too_odd(pattern: str) -> None:
-    assert isinstance(find(pattern, Path("/nowhere")), list)
+    assert isinstance(glob_files(pattern, Path("/nowhere")), list)
 
 
 @given(st.text(max_size=20), st.integers(1, 60))

@@ -258,7 +258,7 @@ async def test_a_project_that_takes_too_long_gets_none(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun = slow_git(tmp_path, monkeypatch, "sleep 33.5")
-    monkeypatch.setattr(service, "SECONDS", 3.0)
+    monkeypatch.setattr(service, "MAX_SECONDS", 3.0)
     async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
         snapshots = ws.service(Snapshots)
         with caplog.at_level(logging.WARNING):
