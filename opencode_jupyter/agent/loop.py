@@ -19,8 +19,7 @@ from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
 from .prompt.reminders import LAST_STEP
 from .retry import pause, wait_before
-from .step import Step
-from .step_files import StepFiles
+from .step import Step, StepFiles
 from .structured import NUDGE, NUDGES
 from .tool_selection import ToolSelector
 from .turns import TextPiece, Turn

@@ -14,7 +14,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,10 @@ from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
 from ..core.threads import LoopThread, call_soon
 from .approvals import ReplyRouter, ReplySource, apply_refusal
-from .jobs import BatchJob, BatchSettings
+from .jobs import BatchJob, BatchSettings, RunOptions
 from .results import Outcome
-from .run_folders import Isolate, RunFolders
-from .runner import After, Before, ProviderPauses, Runner
+from .run_folders import RunFolders
+from .runner import ProviderPauses, Runner
 from .serialization import RunResult, pack, pack_error
 
 CONTEXT = "context"
@@ -51,24 +51,18 @@ class BatchContext:
         overrides: the configuration laid over the files.
         approved: rules that a person allowed for the session.
         tools: the registered tools.
-        reject: deny every permission request.
-        isolate: see `RunFolders`.
-        keep, before, after: see `Runner`.
+        settings: of the batch, without what only has a meaning where the user is.
     """
 
     workspace_type: type[ToolHost]
     directory: str
     data_dir: str
     token: str
-    overrides: dict[str, Any] | None = None
-    rules: list[Rule] = field(default_factory=list)
-    approved: list[Rule] = field(default_factory=list)
-    tools: list[Any] = field(default_factory=list)
-    reject: bool = False
-    isolate: Isolate | None = None
-    keep: bool = True
-    before: Before | None = None
-    after: After | None = None
+    overrides: dict[str, Any] | None
+    rules: list[Rule]
+    approved: list[Rule]
+    tools: list[Any]
+    settings: BatchSettings
 
 
 def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> bytes:
@@ -88,6 +82,7 @@ def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> by
                 f"the registered tool {tool.id} can't be sent to Dask's workers ({error}); put it into a file of "
                 ".opencode/tool, which every worker reads by itself, or unregister it"
             ) from error
+    options, rejects = settings.options, settings.options.on_ask == "reject"
     context = BatchContext(
         type(workspace),
         str(workspace.directory),
@@ -97,11 +92,7 @@ def pack_context(workspace: ToolHost, settings: BatchSettings, token: str) -> by
         list(workspace.rules),
         list(workspace.permissions.approved),
         tools,
-        settings.options.on_ask == "reject",
-        settings.options.isolate,
-        settings.keep,
-        settings.before,
-        settings.after,
+        replace(settings, options=RunOptions(isolate=options.isolate, on_ask="reject" if rejects else None)),
     )
     try:
         return bytes(cloudpickle.dumps(context))
@@ -164,13 +155,14 @@ class BatchPlugin(WorkerPlugin):
             workspace.permissions.approved += context.approved
             for tool in context.tools:
                 workspace.registry.register(tool)
-            folders = RunFolders(workspace, self.name, context.isolate)
+            options = context.settings.options
+            folders = RunFolders(workspace, self.name, options.isolate)
             pauses = workspace.service(ProviderPauses)
-            self._runner = Runner(folders, pauses, context.before, context.after, context.keep, keeps_parts=True)
+            self._runner = Runner(folders, pauses, context.settings, keeps_parts=True)
             self._workspace = workspace
-            on_ask: Any = "reject" if context.reject else None
             # As long as the workspace is open; closing it ends this with it.
-            workspace.service(ReplyRouter).sources.append(ReplySource(lambda _: True, on_ask, self._request_reply))
+            source = ReplySource(lambda _: True, options.on_ask, self._request_reply)
+            workspace.service(ReplyRouter).sources.append(source)
             return self._runner
 
     def submit(self, job: BatchJob) -> concurrent.futures.Future[RunResult]:

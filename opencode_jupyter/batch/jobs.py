@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.option_checks import check_timeout
 from .approvals import OnAsk
-from .results import OnProgress
+from .results import OnProgress, Outcome
 from .run_folders import Isolate
 
 if TYPE_CHECKING:
-    from .runner import After, Before
+    from ..core.host import ToolHost
 
 PROMPT_OPTIONS = ("model", "agent", "session", "files", "format", "max_steps", "tools", "system", "title")
 """Options of a prompt, as in ``sessions.prompt``."""
@@ -221,6 +221,10 @@ class EvaluateOptions(RunOptions):
         super().__post_init__()
 
 
+Before = Callable[["ToolHost", BatchJob], Awaitable[None]]
+After = Callable[["ToolHost", BatchJob, Outcome], Awaitable[None]]
+
+
 @dataclass
 class BatchSettings:
     """How the runs of a batch are done.
@@ -228,7 +232,9 @@ class BatchSettings:
     Attributes:
         options: where and by whom they are run.
         on_error: see `MapOptions`.
-        before, after, keep: see `Runner`.
+        before: called before each run (an evaluation puts the case's files into the folder).
+        after: called after each run (an evaluation scores it).
+        keep: leave fresh folders where they are.
         batch: the batch's name.
     """
 

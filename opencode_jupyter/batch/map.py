@@ -160,13 +160,8 @@ class Batch:
 
     async def _run_here(self, jobs: list[BatchJob], report: Report, person: HumanApprover) -> None:
         settings, workspace = self.settings, self.workspace
-        runner = Runner(
-            RunFolders(workspace, settings.batch, settings.options.isolate),
-            workspace.service(ProviderPauses),
-            settings.before,
-            settings.after,
-            settings.keep,
-        )
+        folders = RunFolders(workspace, settings.batch, settings.options.isolate)
+        runner = Runner(folders, workspace.service(ProviderPauses), settings)
         ask_person = local_approver(runner, person) if workspace.present is not None else None
         queue = deque(jobs)
 

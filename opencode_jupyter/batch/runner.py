@@ -21,7 +21,7 @@ from ..agent.model import Model, ModelInfo, Request
 from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
 from .approvals import HumanApprover, apply_refusal
-from .jobs import BatchJob
+from .jobs import BatchJob, BatchSettings
 from .results import Outcome, RunTimeoutError
 from .run_folders import RunFolders, discard
 
@@ -99,9 +99,6 @@ CHECK_SECONDS = 0.1
 STOP_SECONDS = 3.0
 """Seconds a run has to end when it is stopped."""
 
-Before = Callable[["ToolHost", BatchJob], Awaitable[None]]
-After = Callable[["ToolHost", BatchJob, Outcome], Awaitable[None]]
-
 
 @dataclass
 class Runner:
@@ -109,19 +106,15 @@ class Runner:
 
     Attributes:
         folders: gives each its folder.
-        pauses: holds back the runs of a provider that is asked too often; None: nothing is held back.
-        before: called before the run (an evaluation puts the case's files into the folder).
-        after: called after the run (an evaluation scores it).
-        keep: leave fresh folders where they are.
+        pauses: holds back the runs of a provider that is asked too often.
+        settings: of the batch.
+        keeps_parts: put the parts of a tool call into ``extra["direct"]``: here no store has them.
     """
 
     folders: RunFolders
-    pauses: ProviderPauses | None = None
-    before: Before | None = None
-    after: After | None = None
-    keep: bool = True
+    pauses: ProviderPauses
+    settings: BatchSettings
     keeps_parts: bool = False
-    """Put the parts of a tool call into ``extra["direct"]``: here no store has them."""
 
     def __post_init__(self) -> None:
         self._sessions: dict[str, ToolHost] = {}
@@ -163,23 +156,23 @@ class Runner:
                 if on_start is not None:
                     on_start(session.id)
                 try:
-                    if self.before is not None:
-                        await self.before(workspace, job)
+                    if self.settings.before is not None:
+                        await self.settings.before(workspace, job)
                     since = time.monotonic()
                     await self._work(workspace, job, session, outcome)
                     outcome.seconds = time.monotonic() - since
-                    if self.after is not None:
-                        await self.after(workspace, job, outcome)
+                    if self.settings.after is not None:
+                        await self.settings.after(workspace, job, outcome)
                 finally:
                     del self._sessions[session.id]
         except Exception as error:
             outcome.error, outcome.ended = error, "failed"
         finally:
-            if copied and not self.keep:
+            if copied and not self.settings.keep:
                 with anyio.CancelScope(shield=True):
                     await asyncio.to_thread(discard, Path(copied))
         outcome.seconds = outcome.seconds or time.monotonic() - since
-        if copied and self.keep:
+        if copied and self.settings.keep:
             outcome.extra["copied"] = copied
         return outcome
 
@@ -207,7 +200,7 @@ class Runner:
 
     async def _prompt(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         options = {name: value for name, value in job.options.items() if name not in ("session", "title")}
-        if self.pauses is not None and options.get("model") is not None:
+        if options.get("model") is not None:
             options["model"] = await self._paced_model(workspace, options["model"])
         run = sessions_of(workspace).prompt(job.text, session=session, **options)
         try:
@@ -224,7 +217,6 @@ class Runner:
             from ..agent.models import resolve
 
             model = await resolve(workspace, model)
-        assert self.pauses is not None
         return model if isinstance(model, PacedModel) else PacedModel(model, self.pauses)
 
     def _is_waiting(self, workspace: ToolHost, session_id: str) -> bool:

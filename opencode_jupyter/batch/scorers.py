@@ -260,5 +260,3 @@ def _shorten(value: Any) -> str:
 _MAKERS: Sequence[Callable[..., Scorer]] = (regex, command, model_graded)
 for _maker in _MAKERS:
     _maker.makes_scorers = True  # type: ignore[attr-defined]  # so that a call that was forgotten is noticed
-
-__all__ = ["command", "contains", "exact", "files_equal", "json_equal", "model_graded", "regex"]

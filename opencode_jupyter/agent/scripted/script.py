@@ -97,21 +97,12 @@ def _failure(value: Any, handler: Callable[[Any], Failure]) -> Failure:
     return handler(value)
 
 
-class _UsageForm(_Form):
-    input: Tokens = 0
-    output: Tokens = 0
-    reasoning: Tokens = 0
-    cache_read: Tokens = 0
-    cache_write: Tokens = 0
-    total: Tokens | None = None
-
-
 class _TurnForm(_Form):
     text: Texts = ()
     reasoning: Texts = ()
     calls: list[Annotated[_CallForm, WrapValidator(_call)]] = []
     parts: list[Annotated[_CallForm, WrapValidator(_part)]] = []
-    usage: _UsageForm | None = None
+    usage: Usage | None = None
     finish: FinishReason | None = None
     delay: Amount = 0
     error: Annotated[Failure, WrapValidator(_failure)] | None = None
@@ -133,10 +124,9 @@ class _TurnForm(_Form):
         """The answer that it describes."""
         reasoning = map(ReasoningPart, filter(None, self.reasoning))
         parts: list[Any] = [*reasoning, *map(TextPart, filter(None, self.text)), *self.calls, *self.parts]
-        usage = None if self.usage is None else Usage(**self.usage.model_dump())
         cut: Cut = "end" if self.cut == "end" else "half" if self.cut else ""
         error = self.error or (failure("cut") if cut else None)
-        return Say(tuple(parts), usage, self.finish, error, cut, self.delay, self.results)
+        return Say(tuple(parts), self.usage, self.finish, error, cut, self.delay, self.results)
 
 
 def _turn(value: Any, handler: Callable[[Any], _TurnForm]) -> Say:
@@ -222,14 +212,7 @@ class _ModelForm(_Form):
     images: bool | None = None
     documents: bool | None = None
     reasons: bool | None = None
-    cost: _CostForm | None = None
-
-
-class _CostForm(_Form):
-    input: Amount = 0
-    output: Amount = 0
-    cache_read: Amount = 0
-    cache_write: Amount = 0
+    cost: Cost | None = None
 
 
 def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -239,10 +222,10 @@ def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
         ModelError: kind ``script``: the mistakes in it; `name` is the script's.
     """
     try:
-        properties = _ModelForm.model_validate(value).model_dump(exclude_none=True)
+        form = _ModelForm.model_validate(value)
     except ValidationError as error:
         raise _mistakes_error(error, Document(name, value)) from None
-    return properties | ({"cost": Cost(**properties["cost"])} if "cost" in properties else {})
+    return {key: item for key, item in form if item is not None}
 
 
 class _ScriptForm(Body):
@@ -336,7 +319,7 @@ class Script:
         except ValidationError as error:
             raise _mistakes_error(error, document) from None
         self.speed, self.strict, self.recording = self._form.speed, self._form.strict, self._form.recording
-        self.model = self._form.model.model_dump(exclude_none=True)
+        self.model = {key: item for key, item in self._form.model if item is not None}
         self._add_places(self._form, (), document)
         for agent, body in self._form.agents.items():
             self._add_places(body, ("agents", agent), document)
@@ -451,7 +434,7 @@ def _mistakes_error(error: ValidationError, document: Document) -> ModelError:
 
 def _problem(error: Any) -> str:
     key = next((key for key in reversed(error["loc"]) if isinstance(key, str)), "a script")
-    if error["type"] == "extra_forbidden":
+    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key}: is not known here.{_suggestion(key)}"
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
@@ -461,8 +444,9 @@ def _problem(error: Any) -> str:
 
 
 def _suggestion(key: str) -> str:
-    forms = (_ScriptForm, _ModelForm, _CostForm, PromptEntry, _TurnForm, _CallForm, _UsageForm)
-    return did_you_mean(key, sorted({name for form in forms for name in form.model_fields}))
+    forms = (_ScriptForm, _ModelForm, PromptEntry, _TurnForm, _CallForm)
+    names = {name for form in forms for name in form.model_fields} | {*Usage.__annotations__, *Cost.__annotations__}
+    return did_you_mean(key, sorted(names))
 
 
 def shortened(text: str, most: int = 300) -> str:

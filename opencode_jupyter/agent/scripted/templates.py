@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,16 +24,25 @@ def check_templates(value: Any) -> None:
     Raises:
         ValueError: one has a name that does not exist.
     """
-    if isinstance(value, str):
-        for match in _TEMPLATE.finditer(value):
-            if match[1] is not None and not _NAME.fullmatch(match[1].strip()):
-                raise ValueError(
-                    f"{match[0]} is not known; there are result, result.1.outcome, prompt, agent, session, directory, "
-                    "home, user and tools. Other values need a script in Python. Plain braces are written \\{{"
-                )
-    elif isinstance(value, (dict, list, tuple)):
-        for item in value.values() if isinstance(value, dict) else value:
-            check_templates(item)
+
+    def check(match: re.Match[str]) -> str:
+        if match[1] is not None and not _NAME.fullmatch(match[1].strip()):
+            raise ValueError(
+                f"{match[0]} is not known; there are result, result.1.outcome, prompt, agent, session, directory, "
+                "home, user and tools. Other values need a script in Python. Plain braces are written \\{{"
+            )
+        return match[0]
+
+    _replace(value, check)
+
+
+def _replace(value: Any, replacement: Callable[[re.Match[str]], str]) -> Any:
+    """A value with the templates in all of its texts replaced."""
+    if isinstance(value, dict):
+        return {key: _replace(item, replacement) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replace(item, replacement) for item in value]
+    return _TEMPLATE.sub(replacement, value) if isinstance(value, str) else value
 
 
 def template_values(conversation: ScriptConversation) -> dict[str, str]:
@@ -82,10 +91,6 @@ def fill(value: Any, values: Mapping[str, str], *, json_string: bool = False) ->
     Raises:
         ValueError: a template has no value here.
     """
-    if isinstance(value, dict):
-        return {key: fill(item, values) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [fill(item, values) for item in value]
 
     def replacement(match: re.Match[str]) -> str:
         if match[1] is None:
@@ -95,4 +100,4 @@ def fill(value: Any, values: Mapping[str, str], *, json_string: bool = False) ->
             raise ValueError(f"{match[0]}: the last turn's calls gave no such result")
         return json.dumps(text, ensure_ascii=False)[1:-1] if json_string else text
 
-    return _TEMPLATE.sub(replacement, value) if isinstance(value, str) else value
+    return _replace(value, replacement)
