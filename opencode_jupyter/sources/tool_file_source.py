@@ -92,7 +92,7 @@ class FileTools:
         return not (self._files or self._gone)
 
     def is_fresh(self, tool_id: str | None) -> bool:
-        """See `ToolSource.settled`."""
+        """See `ToolSource.is_fresh`."""
         self._refresh(MAX_AGE if tool_id is not None and self._is_current(tool_id) else 0.0)
         if not self._not_loaded and not self._gone:
             return True
