@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.call_state import Completed, Failed, ToolPart
 from ..core.messages import Message, Part
+from ..core.result import data_frame
 from ..core.sessions import Session
 from .events import Usage
 from .model import ModelInfo
@@ -34,11 +35,7 @@ class Calls(list[ToolPart]):
         Raises:
             ImportError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("calls.df needs pandas: pip install pandas (rows without it: calls.records)") from error
-        return pd.DataFrame(self.records)
+        return data_frame(self.records, "calls.df", "calls.records")
 
 
 def _row(part: ToolPart) -> dict[str, Any]:

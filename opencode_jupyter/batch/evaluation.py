@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.result import data_frame
 from .cases import Case, Journal, cases_of
 from .jobs import BatchJob, BatchSettings, EvaluateOptions, jobs_of
 from .map import Batch
@@ -119,7 +120,7 @@ class Evaluation:
         Raises:
             ImportError: pandas is not installed.
         """
-        return _data_frame(self.records, "df", "records")
+        return data_frame(self.records, ".df", ".records")
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -141,7 +142,7 @@ class Evaluation:
         Raises:
             ImportError: pandas is not installed.
         """
-        return _data_frame(self.summary_records, "summary", "summary_records").set_index("model")
+        return data_frame(self.summary_records, ".summary", ".summary_records").set_index("model")
 
     def _summarise(self, model: str) -> dict[str, Any]:
         rows = [row for row in self.rows if row["model"] == model]
@@ -225,14 +226,6 @@ def _format(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _data_frame(records: list[dict[str, Any]], name: str, instead: str) -> pandas.DataFrame:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(f".{name} needs pandas: pip install pandas (rows without it: .{instead})") from error
-    return pd.DataFrame(records)
 
 
 # ---------------------------------------------------------------------- running the cases

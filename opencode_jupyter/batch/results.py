@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
+from ..core.result import data_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -138,11 +139,7 @@ class Results(list[Outcome]):
         Raises:
             ImportError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("results.df needs pandas: pip install pandas (rows without: results.records)") from error
-        return pd.DataFrame(self.records, index=[outcome.index for outcome in self])
+        return data_frame(self.records, "results.df", "results.records", index=[outcome.index for outcome in self])
 
     @property
     def errors(self) -> Results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -147,14 +147,29 @@ class ToolResult:
                 return frame
         if self.records is None:
             raise ValueError("this result is not a table; its text is in .output")
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("result.df needs pandas: pip install pandas (rows without it: result.records)") from error
-        return pd.DataFrame(self.records)
+        return data_frame(self.records, "result.df", "result.records")
 
     def __str__(self) -> str:
         return self.output
+
+
+def data_frame(records: Sequence[Any], name: str, instead: str, **options: Any) -> pandas.DataFrame:
+    """Rows as a data frame.
+
+    Args:
+        records: the rows.
+        name: what a user wrote to have it.
+        instead: what gives the rows without pandas.
+        options: of `pandas.DataFrame`.
+
+    Raises:
+        ImportError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(f"{name} needs pandas: pip install pandas (rows without it: {instead})") from error
+    return pd.DataFrame(records, **options)
 
 
 def attachments_of(values: Iterable[Any] | None) -> list[Attachment]:

@@ -190,6 +190,4 @@ def environment(directory: str, keep: Any) -> dict[str, str]:
     """
     from ..tools.process.environment import clean_environment
 
-    if not isinstance(keep, bool):
-        keep = [keep] if isinstance(keep, str) else [name for name in keep or () if isinstance(name, str)]
     return clean_environment(os.environ, keep=keep, extra={"PWD": directory})

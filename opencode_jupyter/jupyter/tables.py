@@ -9,6 +9,7 @@ from html import escape
 from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..core.result import data_frame
 from ..core.secrets import known
 from ..text.visible import visible
 from .kernel.ipykernel_compat import kernel_of
@@ -91,11 +92,7 @@ class Table:
         Raises:
             ImportError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(".df needs pandas: pip install pandas (rows without it: .records)") from error
-        return pd.DataFrame(self.records, columns=self.columns if not self.records else None)
+        return data_frame(self.records, ".df", ".records", columns=self.columns if not self.records else None)
 
     def __len__(self) -> int:
         return len(self.records)

@@ -109,7 +109,7 @@ async def _start_program(workspace: ToolHost, connection: ServerConnection) -> A
     spec, ended = connection.spec, asyncio.Event()
     experimental = workspace.config.data.get("experimental") or {}
     keep = experimental.get("shell_env_keep", ())
-    env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=spec.environment)
+    env = clean_environment(os.environ, keep=keep, extra=spec.environment)
     cwd = _working_folder(connection)
     argv = [_executable(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
     sandbox = workspace.service(Sandbox)

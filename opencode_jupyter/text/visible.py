@@ -31,13 +31,18 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\n", "⏎").replace("\t", " ")
 
 
-def readable(text: str) -> str:
-    """Output as text: no ANSI escapes, lines as a terminal leaves them, and what misleads the eye escaped."""
+def terminal_text(text: str) -> str:
+    """Output as a terminal leaves it: no ANSI escapes, and of a line that was written over the last state."""
     text = _ANSI.sub("", text)
     if "\r" in text:
         # line by line: one expression for it all would take the square of a long line's length
         text = "\n".join(line[line.rfind("\r", 0, -1) + 1 :] for line in _ENDS.sub("\n", text).split("\n"))
-    return _MISLEADING.sub(escape, text)
+    return text
+
+
+def readable(text: str) -> str:
+    """The same, and what misleads the eye escaped."""
+    return _MISLEADING.sub(escape, terminal_text(text))
 
 
 def escape(match: re.Match[str]) -> str:

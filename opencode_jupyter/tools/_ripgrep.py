@@ -65,6 +65,13 @@ class Search:
         missing = "python: no ripgrep was found, so ignore files were not read"
         return {} if self.engine == "ripgrep" else {"engine": missing}
 
+    async def names(self) -> AsyncIterator[list[bytes]]:
+        """The names that ``--files --null`` prints, as they come; see `chunks`."""
+        rest = b""
+        async for chunk in self.chunks():
+            *names, rest = (rest + chunk).split(b"\0")
+            yield names
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """Its output, as it comes. Leaving the loop early, or a cancel, ends the child.
 

@@ -279,8 +279,6 @@ async def environment(ctx: ToolContext, cwd: Path) -> dict[str, str]:
         request = {"cwd": str(cwd), "sessionID": ctx.session_id, "callID": ctx.call_id}
         added = (await ctx.workspace.hooks.trigger("shell.env", request, {"env": {}}))["env"]
     keep = config.get("shell_env_keep", ()) if ctx._current_call._by == "model" else True
-    if not isinstance(keep, bool):
-        keep = [keep] if isinstance(keep, str) else [name for name in keep if isinstance(name, str)]
     tags = {"PWD": str(cwd), "OPENCODE_CALL_ID": ctx.call_id}
     extra = {**tags, **{str(name): str(value) for name, value in added.items()}}
     variables = clean_environment(os.environ, keep=keep, extra=extra)

@@ -87,7 +87,7 @@ def _installed(project: ProjectFolders) -> bool:
 
 
 def _file(*names: str) -> Enabled:
-    return lambda place: any(place.up(*names))
+    return lambda project: any(project.up(*names))
 
 
 def _depends(package: str, file: str = "package.json", *keys: str) -> Enabled:
@@ -250,7 +250,7 @@ class Formatters:
             return False
         argv = [program, *(word.replace("$FILE", str(path)) for word in formatter.command[1:])]
         keep = self._workspace.config.get("experimental", "shell_env_keep", default=())
-        env = clean_environment(os.environ, keep=[keep] if isinstance(keep, str) else keep, extra=formatter.environment)
+        env = clean_environment(os.environ, keep=keep, extra=formatter.environment)
         before = await anyio.to_thread.run_sync(path.read_bytes)
         cwd = str(self._workspace.directory)
         child = spawn(argv, cwd=cwd, env=env, on_output=_discard, sandbox=sandbox)
@@ -284,9 +284,9 @@ def configured(config: Any) -> list[Formatter]:
         if entry is False or (isinstance(entry, Mapping) and entry.get("disabled") is True):
             formatters.pop(name, None)
         elif isinstance(entry, Mapping):
-            made = _merged(str(name), entry, formatters.get(name))
-            if made is not None:
-                formatters[name] = made
+            formatter = _merged(str(name), entry, formatters.get(name))
+            if formatter is not None:
+                formatters[name] = formatter
         elif entry is not True:
             log.warning("formatter.%s is %r; it should be an object with command and extensions", name, entry)
     return [*formatters.values()]

@@ -71,9 +71,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     )
     action = read_actions(ctx)
     newest = Newest(folder, LIMIT, is_hidden=lambda path: action(path) == "deny")
-    rest = b""
-    async for chunk in search.chunks():
-        *names, rest = (rest + chunk).split(b"\0")
+    async for names in search.names():
         newest.add(names)
     if search.code not in (0, 1) and not newest.count:
         raise ToolError(f"The pattern can't be searched for: {search.errors or f'exit code {search.code}'}")

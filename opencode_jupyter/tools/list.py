@@ -48,7 +48,7 @@ IGNORED = (
     "venv/",
     "env/",
 )
-"""Names left out at the top of the listing; a ``*`` is put behind each."""
+"""Names left out at the top of the listing; a ``*`` is put after each."""
 
 
 class Parameters(Arguments):
@@ -90,9 +90,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     arguments = ["--files", "--null", "--hidden", "--sort=path", *globs, "--glob=!.git", "--", "./"]
     search = Search(arguments, folder)
     names_found: set[bytes] = set()
-    rest = b""
-    async for chunk in search.chunks():
-        *names, rest = (rest + chunk).split(b"\0")
+    async for names in search.names():
         names_found.update(name.removeprefix(b"./") for name in names[: LIMIT - len(names_found)])
         if len(names_found) >= LIMIT:
             break

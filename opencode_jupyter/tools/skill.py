@@ -110,9 +110,7 @@ async def _files(folder: Path) -> list[str]:
     if search.engine == "ripgrep":
         search = Search(["--files", "--null", "--hidden", "--sort=path", "--glob=!.git", "--", "./"], folder)
     files: list[str] = []
-    rest = b""
-    async for chunk in search.chunks():
-        *names, rest = (rest + chunk).split(b"\0")
+    async for names in search.names():
         paths = (os.fsdecode(name).removeprefix("./") for name in names)
         files += [str(folder / path) for path in paths if FILE not in path]
         if len(files) >= FILES:

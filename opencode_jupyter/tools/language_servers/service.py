@@ -240,7 +240,6 @@ class LanguageServers:
         limit = experimental.get("lsp_timeout")
         timeout = limit / 1000 if isinstance(limit, int | float) and limit > 0 else REQUEST
         keep = experimental.get("shell_env_keep", ())
-        keep = [keep] if isinstance(keep, str) else keep
         sandbox = self._workspace.service(Sandbox).program("lsp", server.name)
         client = Client(server, key[1], timeout=timeout, keep=keep, sandbox=sandbox)
         try:

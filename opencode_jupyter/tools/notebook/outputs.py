@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, Literal
 
 from ...core.result import Attachment
+from ...text.visible import terminal_text
 from .cells import join_lines
 
 Detail = Literal["none", "short", "full"]
@@ -29,7 +29,6 @@ HTML_CHARS = 200_000
 RASTER = ("image/png", "image/jpeg", "image/gif", "image/webp")
 TEXTS = ("text/markdown", "text/latex", "text/plain")
 """Types of a rich output in order of preference; HTML after them."""
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
 
 @dataclass(slots=True)
@@ -150,10 +149,7 @@ def _picture(encoded: str, mime: str, rendered: RenderedOutputs, name: str, pict
 
 def _plain(text: str) -> str:
     """A terminal's output as lines: no escapes, and what a progress bar wrote last."""
-    text = _ESCAPES.sub("", text)
-    if "\r" in text:
-        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return text
+    return terminal_text(text).rstrip("\r")
 
 
 def _short(text: str, detail: Detail, rendered: RenderedOutputs) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from ...core.secrets import is_secret_name
 from ...core.wildcard import match
@@ -35,16 +36,18 @@ _SET = {
 
 
 def clean_environment(
-    environment: Mapping[str, str], *, keep: Iterable[str] | bool = (), extra: Mapping[str, str] | None = None
+    environment: Mapping[str, str], *, keep: Any = (), extra: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """The environment for a program that a model or a configuration starts; with `keep` True, that of a person's own.
 
     Args:
         environment: the kernel's.
-        keep: names (wildcards) that are passed on besides the usual ones; True keeps all.
+        keep: the config's ``experimental.shell_env_keep``: a name with wildcards, or several, that are passed on
+            besides the usual ones; True keeps all.
         extra: set in the end, whatever stood there.
     """
-    more = () if isinstance(keep, bool) else tuple(keep)
+    names = [keep] if isinstance(keep, str) else keep if isinstance(keep, Iterable) else ()
+    more = [name for name in names if isinstance(name, str)]
     out = {}
     for name, value in environment.items():
         if name in _DROPPED:

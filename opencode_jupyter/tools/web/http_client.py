@@ -2,7 +2,7 @@
 
 A request goes to an address, not to a name: the name is looked up once, every address it has is checked, and the
 connection is made to one of those, with the name in the Host header and in TLS. No cookie is kept, no `.netrc` read,
-no redirect followed; that is for the caller (`fetching`).
+no redirect followed; that is for the caller (`page_fetch`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ PLAIN_AGENT = "opencode"
 """User-Agent of the second try where a bot check refused the first."""
 
 Progress = Callable[[int, int | None], None]
-"""Told how many bytes have come, and how many there will be, if that is known."""
+"""Receives how many bytes have come, and how many there will be, if that is known."""
 
 
 class Guard(Protocol):
@@ -85,7 +85,7 @@ async def fetch(target: Target, headers: dict[str, str], clock: Clock, guard: Gu
         headers: of every request.
         clock: the time there is.
         guard: who decides where it may go.
-        progress: told of the body's bytes as they come.
+        progress: receives the number of the body's bytes as they come.
 
     Raises:
         ToolError: it is not to be had; the message says why.

@@ -32,7 +32,7 @@ class Target:
     """The destination of a request.
 
     Attributes:
-        given: the URL as it was written.
+        written: the URL as it was given.
         scheme: ``http`` or ``https``.
         host: in its one spelling; an IPv6 address without brackets.
         port: always a number.
