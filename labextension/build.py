@@ -23,7 +23,10 @@ from shutil import which
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "opencode_jupyter"
-CONTRACT = [PACKAGE / "jupyter" / "cards" / f"{name}.py" for name in ("contract", "run_contract", "contract_schema")]
+CONTRACT = [
+    *(PACKAGE / "jupyter" / "cards" / f"{name}.py" for name in ("contract", "run_contract", "contract_schema")),
+    *(path for folder in ("tools", "agent/tools", "jupyter/tools") for path in (PACKAGE / folder).glob("*.py")),
+]
 INPUTS = (
     "src", "style", "schema", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json",
     "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs", "../opencode_jupyter/_version.py",

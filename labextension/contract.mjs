@@ -1,4 +1,4 @@
-// Makes TypeScript's types of the card contract, and what saved cards are checked by, from its JSON schema, which opencode_jupyter/jupyter/cards/contract_schema.py writes.
+// Makes TypeScript's types of the card contract, what saved cards are checked by, and a table of built-in tools from what opencode_jupyter/jupyter/cards/contract_schema.py writes.
 import { compile } from 'json-schema-to-typescript';
 import { readFile, writeFile } from 'node:fs/promises';
 
@@ -41,10 +41,15 @@ async function write(path, text) {
   }
 }
 
-const schema = JSON.parse(await readFile('card.schema.json', 'utf8'));
+const { toolBodies, ...schema } = JSON.parse(await readFile('card.schema.json', 'utf8'));
 const types = await compile(dialect(schema), 'CardContract', {
   bannerComment: NOTE,
   style: { singleQuote: true, printWidth: 120, trailingComma: 'none', arrowParens: 'avoid' }
 });
 await write('src/card/contract.ts', types);
 await write('src/card/contractSchema.ts', `${NOTE}\nexport const SCHEMA = ${JSON.stringify(named(schema.$defs))};\n`);
+await write(
+  'src/card/toolBodies.ts',
+  `/** Generated from the tools' manifests; see contract.mjs. The argument that the body of a \`%%tool\` cell fills. */
+export const TOOL_BODIES: ReadonlyMap<string, string> = new Map(Object.entries(${JSON.stringify(toolBodies)}));\n`
+);

@@ -40,16 +40,19 @@ describe('states', () => {
   });
 
   test.each([
-    ['bash', { exit: 127 }, '✗', 'exit code 127'],
-    ['bash', { exit: 0 }, '✓', 'completed'],
-    ['bash', { exit: null }, '✓', 'completed'],
-    ['bash', { exit: null, signal: 'SIGKILL' }, '✗', 'ended by SIGKILL'],
-    ['other', { exit: 3 }, '✓', 'completed'],
-    ['batch', { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed'],
-    ['batch', { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed'],
-    ['batch', { failed: 0, totalCalls: 3 }, '✓', 'completed']
-  ])('%s that ended with %j says %s %s', (tool, metadata, mark, word) => {
-    renderCard(root, part({ status: 'completed', metadata }, {}, { tool }));
+    ['exit code 127', { exit: 127 }, '✗', 'exit code 127'],
+    ['', { exit: 0 }, '✓', 'completed'],
+    ['', { exit: 3 }, '✓', 'completed'], // of a tool whose exit is no failure
+    ['3 lines are missing', { failed: 'three' }, '✗', '3 lines are missing'],
+    // cards saved by 0.1
+    [undefined, { exit: 127 }, '✗', 'exit code 127'],
+    [undefined, { exit: null }, '✓', 'completed'],
+    [undefined, { exit: null, signal: 'SIGKILL' }, '✗', 'ended by SIGKILL'],
+    [undefined, { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed'],
+    [undefined, { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed'],
+    [undefined, { failed: 0, totalCalls: 3 }, '✓', 'completed']
+  ])('the failure %j with %j is shown as %s %s', (failure, metadata, mark, word) => {
+    renderCard(root, part({ status: 'completed', metadata }, { failure }));
     expect(text('.oc-mark')).toBe(mark);
     expect(text('.oc-state')).toBe(word);
   });

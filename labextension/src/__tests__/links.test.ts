@@ -52,6 +52,15 @@ test('a changed file opens at its change, without folding it; a deleted one is n
   expect(root.querySelector('details')?.open).toBe(true);
 });
 
+test('the files of a skill open in its folder, also where an earlier version saved the card', () => {
+  done({ files: ['run.py'], base: '/s/pdf' });
+  links()[0].click();
+  disposeCard(root);
+  renderCard(root, part({ status: 'completed', output: 'x', metadata: { dir: '/s/web' } }, { files: ['get.py'] }), { openFile });
+  links()[0].click();
+  expect(openFile.mock.calls).toEqual([['/s/pdf/run.py', undefined], ['/s/web/get.py', undefined]]);
+});
+
 test('where nobody opens files there are no links', () => {
   done({ files: ['a.md'], opens: { path: '/a' }, label: 'a' }, {});
   expect(links()).toEqual([]);

@@ -232,18 +232,22 @@ export function stateWords(part: CardPart): StateWords {
 }
 
 /** What failed in a call that completed: a command's exit code or signal, or calls of a batch; empty if nothing did. */
-function failure({ tool, state }: CardPart): string {
+function failure({ state, ui }: CardPart): string {
   const { exit, signal, totalCalls, failed, unsuccessful = failed } = state.metadata ?? {};
-  if (tool === 'bash' && typeof exit === 'number' && exit) {
+  if (ui.failure === '') {
+    return '';
+  }
+  // cards saved by 0.1 have the numbers alone
+  if (typeof exit === 'number' && exit) {
     return trans.__('exit code %1', exit);
   }
-  if (tool === 'bash' && typeof signal === 'string') {
+  if (typeof signal === 'string') {
     return trans.__('ended by %1', signal);
   }
-  if (tool === 'batch' && typeof unsuccessful === 'number' && unsuccessful) {
+  if (typeof unsuccessful === 'number' && typeof totalCalls === 'number' && unsuccessful) {
     return trans.__('%1 of %2 failed', unsuccessful, totalCalls);
   }
-  return '';
+  return ui.failure ?? '';
 }
 
 /** Whether the call goes on. */

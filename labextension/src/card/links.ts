@@ -20,10 +20,10 @@ export function below(base: string | undefined, path: string): string {
   return !base || /^(?:\/|[A-Za-z]:[\\/])/.test(path) ? path : `${base.replace(/[\\/]+$/, '')}/${path}`;
 }
 
-/** What the names of a result's files are relative to. */
-function baseOf({ tool, state, ui }: CardPart): string | undefined {
-  const folder = state.metadata?.dir;
-  return tool === 'skill' && typeof folder === 'string' ? folder : ui.base;
+/** What the names of a result's files are relative to; skills saved by 0.1 have it in their metadata only. */
+function baseOf({ state, ui }: CardPart): string | undefined {
+  const folder = ui.files && state.metadata?.dir;
+  return ui.base ?? (typeof folder === 'string' ? folder : undefined);
 }
 
 /** Makes links of the paths in `card` that are not links yet; those of cards inside it are their own affair. */

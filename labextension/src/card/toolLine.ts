@@ -5,19 +5,10 @@
  */
 
 import { visible } from './format';
+import { TOOL_BODIES } from './toolBodies';
 
-/** The field that a built-in tool's `%%tool` body fills, where it is text. */
-const BODIES: Readonly<Record<string, string>> = {
-  apply_patch: 'patchText',
-  bash: 'command',
-  edit: 'newString',
-  notebook_edit: 'newSource',
-  python: 'code',
-  task: 'prompt',
-  write: 'content'
-};
-/** Tools of which the rest of the line is the body as it stands. */
-const RAW = ['bash', 'python'];
+/** Bodies that may also be the rest of the line, as it stands. */
+const RAW = ['command', 'code'];
 /** Characters of a command that serve as its description where none is given. */
 const DESCRIPTION = 60;
 
@@ -40,8 +31,8 @@ export function toolLine(tool: string, input: unknown): string | undefined {
     return undefined;
   }
   const fields = { ...(input as Input) };
-  const raw = RAW.includes(tool);
-  const bodyKey = BODIES[tool];
+  const bodyKey = TOOL_BODIES.get(tool) ?? '';
+  const raw = RAW.includes(bodyKey);
   const body = fields[bodyKey];
   if (raw && typeof body !== 'string') {
     return undefined;

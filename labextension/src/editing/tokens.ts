@@ -1,5 +1,6 @@
 /** The parts of one line of ours, for their colours: magic, tool, option, `key=`, and what a value is made of. */
 
+import { TOOL_BODIES } from '../card/toolBodies';
 import { KEY, toolAt, words } from './line';
 import type { Magic } from './line';
 
@@ -36,9 +37,6 @@ const JSON_PARTS = new RegExp(
   `(?<key>"(?:[^"\\\\]|\\\\.)*"(?=\\s*:))|(?<string>"(?:[^"\\\\]|\\\\.)*"?)|(?<number>-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)(?![\\w.])|\\b(?<atom>true|false|null)\\b|(?<bracket>[[\\]{},])`,
   'gu'
 );
-/** Tools whose rest of the line is code. */
-const RAW = ['bash', 'python'];
-
 /** The parts of `line`, in order and apart. */
 export function tokens(line: string, magic: Magic): Token[] {
   const parts: Token[] = [{ from: magic.start, to: magic.end, kind: 'magic' }];
@@ -52,7 +50,7 @@ export function tokens(line: string, magic: Magic): Token[] {
   }
   add(parts, ARGUMENTS, line, magic.end, tool.start);
   parts.push({ from: tool.start, to: tool.end, kind: 'tool' });
-  const command = RAW.includes(tool.text.toLowerCase()) ? list[texts.findIndex((_, index) => index > at && isLoose(texts, index))] : undefined;
+  const command = BODIES.get(bodyArgument(tool.text))?.kind === 'language' ? list[texts.findIndex((_, index) => index > at && isLoose(texts, index))] : undefined;
   add(parts, ARGUMENTS, line, tool.end, command?.start);
   if (command) {
     add(parts, COMMAND, line, command.start);
@@ -89,12 +87,19 @@ export type Body =
   | { kind: 'file'; name: string }
   | { kind: 'agent' | 'patch' | 'plain' };
 
-const BODIES: Record<string, Body> = {
-  bash: { kind: 'language', name: 'Shell' },
-  python: { kind: 'language', name: 'ipython' },
-  apply_patch: { kind: 'patch' }
-};
-const FILES = ['write', 'edit'];
+/** By the argument of a tool that the body fills. */
+const BODIES = new Map<string, Body>([
+  ['command', { kind: 'language', name: 'Shell' }],
+  ['code', { kind: 'language', name: 'ipython' }],
+  ['patchText', { kind: 'patch' }]
+]);
+/** Arguments that become the text of a file. */
+const FILES = ['content', 'newString'];
+
+/** The argument of a tool that the body of a cell fills; empty: none. */
+function bodyArgument(tool: string): string {
+  return TOOL_BODIES.get(tool.toLowerCase()) ?? '';
+}
 
 /** What stands below `line`, the first of a cell; null: the cell is no cell magic of ours. */
 export function bodyOf(line: string): Body | null {
@@ -107,9 +112,9 @@ export function bodyOf(line: string): Body | null {
   }
   const list = words(line, match[0].length).map(({ text }) => text);
   const named = toolAt(list, VALUED);
-  const tool = (list[named] ?? '').toLowerCase();
-  if (!FILES.includes(tool)) {
-    return Object.hasOwn(BODIES, tool) ? BODIES[tool] : { kind: 'plain' };
+  const argument = bodyArgument(list[named] ?? '');
+  if (!FILES.includes(argument)) {
+    return BODIES.get(argument) ?? { kind: 'plain' };
   }
   const key = list.find((text, index) => index > named && /^file_?path=/i.test(text));
   const loose = list.find((_, index) => index > named && isLoose(list, index));

@@ -9,6 +9,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 
 import { live } from '../card/format';
+import { TOOL_BODIES } from '../card/toolBodies';
 import { CARD_MIME } from '../card/types';
 import type { CardPart } from '../card/types';
 import { trans } from '../card/i18n';
@@ -80,9 +81,9 @@ export function dropSuperseded(panel: NotebookPanel): void {
   }
 }
 
-/** Whether nothing was run of `part`: it waited for its first approval, or all calls inside it did. */
+/** Whether nothing was run of `part`: it waited for its first approval, or it is a list of calls that all did. */
 function isUntouched({ ui, tool }: CardPart): boolean {
-  const inside = tool === 'batch' ? (ui.children ?? []) : [];
+  const inside = TOOL_BODIES.get(tool) === 'tool_calls' ? (ui.children ?? []) : [];
   return !!ui.untouched || (inside.length > 0 && inside.every(isUntouched));
 }
 

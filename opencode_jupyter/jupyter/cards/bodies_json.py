@@ -79,7 +79,7 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         if body == "skill":
             files = skill_files(part.state.output, metadata)
             if files:
-                shown["files"] = files
+                shown |= {"files": files, "base": metadata["dir"]}
     if base is not None and ("table" in shown or "diffs" in shown):
         shown["base"] = str(base)
     return shown

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_approval import NOT_REVISABLE, WAITING_FOR
-from ...core.call_outcome import failure_of
+from ...core.call_outcome import FAILURE_KEYS, failure_of
 from ...core.call_state import (
     ERROR_CODE,
     FOR_PERSON,
@@ -123,6 +123,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         if shown is not None:
             ui["shown"] = shown
             metadata.pop("display", None)  # the same lines once more
+        ui.update(_failure(part.tool, metadata))
     if live and extras.nested and isinstance(state, Completed):
         wire["output"] = cut(state.output, NESTED_CHARS)  # whole when the card is settled
         wire.pop("attachments", None)
@@ -174,6 +175,11 @@ def _error(part: ToolPart, wire: dict[str, Any], metadata: dict[str, Any], base:
         wire["error"] = paths_below(base, text)
     fields = {"sent": state.error} if part.by == "model" and text != state.error else {}
     return {**fields, "code": code} if code else fields
+
+
+def _failure(tool: str, metadata: dict[str, Any]) -> dict[str, str]:
+    """What failed in a completed call, where its metadata counts failures."""
+    return {"failure": failure_of(tool, metadata)} if any(key in metadata for key in FAILURE_KEYS) else {}
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

@@ -370,6 +370,8 @@ class CardUi(TypedDict):
     """What was decided about this call, oldest first."""
     outcome: NotRequired[Outcome]
     """How it ended."""
+    failure: NotRequired[str]
+    """What failed in a completed call whose metadata counts failures, such as `exit code 1`; empty: nothing did."""
     spill: NotRequired[CardSpill]
     """Where the whole output is, if it was cut."""
     diff: NotRequired[str]
@@ -397,7 +399,7 @@ class CardUi(TypedDict):
     shown: NotRequired[tuple[int, int]]
     """Lines of the output that a person is shown, first index and the one after the last; absent: all."""
     base: NotRequired[str]
-    """The folder that relative paths of `table` and `diffs` are in, on the kernel's machine."""
+    """The folder that relative paths of `table`, `diffs` and `files` are in, on the kernel's machine."""
     opens: NotRequired[CardFile]
     """The file that the label names."""
     children: NotRequired[list[CardPart]]

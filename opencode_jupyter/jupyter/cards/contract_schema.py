@@ -1,4 +1,5 @@
-"""The card contract as JSON schema, from which ``labextension/contract.mjs`` generates TypeScript's types.
+"""The card contract as JSON schema, and what the front end knows of built-in tools: ``labextension/contract.mjs`` makes
+TypeScript of both.
 
 From the project's folder, with nothing but pydantic installed::
 
@@ -7,6 +8,7 @@ From the project's folder, with nothing but pydantic installed::
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -18,6 +20,9 @@ from typing_extensions import TypedDict
 
 from .contract import CardPart, CardTail
 from .run_contract import RunPart, RunUpdate, RunWhole
+
+TOOL_FOLDERS = ("tools", "agent/tools", "jupyter/tools")
+"""Where built-in tools are, below the package."""
 
 
 @with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
@@ -53,6 +58,22 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
+def tool_bodies() -> dict[str, str]:
+    """The argument that the body of a ``%%tool`` cell fills, by the tool, as the tools' manifests name it.
+
+    The manifests are read, not imported: the build has none of the tools' dependencies.
+    """
+    package = Path(__file__).parents[2]
+    modules = [path for folder in TOOL_FOLDERS for path in sorted((package / folder).glob("*.py"))]
+    bodies = {}
+    for call in (node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in {"builtin", "Tool"}:
+            for keyword in call.keywords:
+                if keyword.arg == "body" and isinstance(keyword.value, ast.Constant):
+                    bodies[ast.literal_eval(call.args[0])] = keyword.value.value
+    return bodies
+
+
 if __name__ == "__main__":
-    text = json.dumps(json_schema(), indent=1, ensure_ascii=False)
+    text = json.dumps({**json_schema(), "toolBodies": tool_bodies()}, indent=1, ensure_ascii=False)
     Path(sys.argv[1]).write_text(f"{text}\n", encoding="utf-8")

@@ -192,6 +192,7 @@ def test_a_skill_shows_its_text_and_files() -> None:
         "<skill_files>\n<file>/s/pdf/run.py</file>\n<file>/s/pdf/a/b.md</file>\n</skill_files>\n</skill_content>"
     )
     ui, html, text = drawn(done("skill", output, {"name": "pdf", "dir": "/s/pdf"}))
+    assert ui["base"] == "/s/pdf"
     assert ui["files"] == ["run.py", "a/b.md"]
     assert text.split("\n")[1:] == ["# Skill: pdf", "", "Fill."]
     assert "run.py" in html

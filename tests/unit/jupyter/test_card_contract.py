@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from opencode_jupyter import ToolError, Workspace
+from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.cards.call_json import card_tree
 from opencode_jupyter.jupyter.cards.call_mimebundle import lost_bundle
-from opencode_jupyter.jupyter.cards.contract_schema import json_schema
+from opencode_jupyter.jupyter.cards.contract_schema import json_schema, tool_bodies
 from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME, saved_part
+from opencode_jupyter.tools import builtin_tools
 from tests.support.contract import check
 
 pytestmark = pytest.mark.anyio
@@ -42,6 +44,19 @@ def test_every_field_is_documented() -> None:
     ]
     assert len(fields) > 150
     assert [field for field, text in fields if not text.strip()] == []
+
+
+def test_the_front_end_knows_the_body_of_every_built_in_tool() -> None:
+    tools = [make() for make in {**builtin_tools(), **agent_tools()}.values()]
+    assert tool_bodies() == {"python": "code", **{tool.id: tool.body for tool in tools if tool.body}}
+
+
+async def test_what_failed_in_a_completed_call(tmp_path: Path) -> None:
+    async with Workspace(tmp_path, config={"permission": {"*": "allow"}}, data_dir=tmp_path / "data") as ws:
+        for command, failure in (("exit 3", "exit code 3"), ("true", "")):
+            call = ws.start("bash", {"command": command, "description": "Try"})
+            await call.run()
+            assert card_tree(call, {}, live=False)["ui"]["failure"] == failure
 
 
 async def test_calls(tmp_path: Path) -> None:
