@@ -1,9 +1,9 @@
 module.exports = {
   testEnvironment: 'jsdom',
   roots: ['<rootDir>/src'],
-  testMatch: ['**/__tests__/*.test.ts'],
+  testMatch: ['**/__tests__/*.test.ts?(x)'],
   setupFiles: ['<rootDir>/jest.setup.cjs'],
-  transform: { '\\.(ts|css|svg|m?js)$': '<rootDir>/jest.transform.cjs' },
-  // some of Lumino's packages are ES modules
-  transformIgnorePatterns: ['/node_modules/(?!@lumino|@jupyterlab|@jupyter|y-protocols|yjs|lib0)']
+  transform: { '\\.(tsx?|css|svg|m?js)$': '<rootDir>/jest.transform.cjs' },
+  // some packages of JupyterLab and Lumino are ES modules
+  transformIgnorePatterns: ['/node_modules/(?!@lumino|@jupyterlab|@jupyter|@microsoft|exenv-es6|y-protocols|yjs|lib0)']
 };

@@ -6,7 +6,7 @@ module.exports = {
     if (path.endsWith('.css') || path.endsWith('.svg')) {
       return { code: `module.exports = ${JSON.stringify(source)};` };
     }
-    const { code } = transformSync(source, { loader: path.endsWith('.ts') ? 'ts' : 'js', format: 'cjs', target: 'es2022', sourcemap: 'inline', sourcefile: path });
+    const { code } = transformSync(source, { loader: /\.tsx?$/.exec(path)?.[0].slice(1) ?? 'js', format: 'cjs', target: 'es2022', sourcemap: 'inline', sourcefile: path });
     return { code };
   }
 };

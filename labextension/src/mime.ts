@@ -12,11 +12,11 @@ import { trans } from './card/i18n';
 import { connect } from './kernel/liveWidget';
 import type { Model } from './kernel/liveWidget';
 import { WIDGET_MIME } from './notebook/orphanedCards';
-import { bridge, opening } from './kernel/messages';
+import { bridge, openCallbacks } from './kernel/messages';
 import { drawNearby, forget } from './card/lazyDrawing';
 import { disposeRun, renderRun, RUN_MIME } from './run';
 import { showRun } from './run/showRun';
-import { whole } from './card/savedBundle';
+import { joinSaved } from './card/savedBundle';
 
 /** Below text/html (60) and above the widget view's 0, so that a live card is drawn live. */
 const RANK = 30;
@@ -30,15 +30,15 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
       canRun: () => bridge()?.canRun?.(this.node) ?? false,
       run: (source: string) => bridge()?.runAgain?.(this.node, source)
     };
-    const callbacks: CardCallbacks = { ...opening(this.node), more: part => actions(part, runner) };
+    const callbacks: CardCallbacks = { ...openCallbacks(this.node), more: part => actions(part, runner) };
     const { data, metadata } = model;
     const plain = data['text/plain'] ?? '';
     const words = Array.isArray(plain) ? plain.join('') : String(plain);
     this.clear();
     const saved = (): void => {
       this.node.replaceChildren();
-      const run = checkedRun(whole(data[RUN_MIME], metadata));
-      const part = run ? undefined : checkedPart(whole(data[CARD_MIME], metadata));
+      const run = checkedRun(joinSaved(data[RUN_MIME], metadata));
+      const part = run ? undefined : checkedPart(joinSaved(data[CARD_MIME], metadata));
       if (run) {
         renderRun(this.node, run, callbacks);
       } else if (part) {

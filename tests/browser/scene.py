@@ -249,11 +249,11 @@ class Scene:
     def tabs(self) -> list[str]:
         """The ids of the panel's tabs."""
         tabs = self.panel().locator("[role=tab]")
-        return [name.rsplit("-", 1)[1] for name in tabs.evaluate_all("all => all.map(tab => tab.id)")]
+        return [name.rsplit("-", 2)[1] for name in tabs.evaluate_all("all => all.map(tab => tab.id)")]
 
     def tab(self, name: str) -> Locator:
         """One tab's page of the panel, chosen and drawn."""
-        self.page.locator(f"{PANEL}-tab-{name}").click()
+        self.page.locator(f"{PANEL}-{name}-tab").click()
         page = self.page.locator(f"{PANEL}-{name}")
         expect(page).to_be_visible()
         self.page.wait_for_timeout(800)  # what it asks of the kernel comes in

@@ -1,5 +1,5 @@
 import { disposeCard, renderCard } from '../card';
-import { GUARD_MS } from '../card/prompt';
+import { GUARD_MS } from '../card/requestView';
 import type { CardUi } from '../card';
 import { ASK, DIFF, part } from './gallery';
 

@@ -1,6 +1,6 @@
 import { disposeCard, renderCard } from '../card';
 import { OUTPUT_LINES, SOURCE_LINES } from '../card/bodies/cells';
-import { codeNodes } from '../card/code';
+import { codeNodes } from '../card/syntaxColors';
 import type { CardCell, CardPart } from '../card';
 import { part } from './gallery';
 

@@ -5,8 +5,8 @@ import { pythonLanguage } from '@codemirror/lang-python';
 
 import { highlighting, patchLine } from '../editing/highlight';
 import { drawn, lines } from '../editing/hover';
-import { magicOf, words } from '../editing/line';
-import { placeOf, takeOver, ToolCompleter } from '../editing/completer';
+import { magicOf, words } from '../editing/magicLine';
+import { positionIn, replaceProviders, ToolCompleter } from '../editing/completer';
 import { bodyOf, tokens } from '../editing/tokens';
 import { setPreferences } from '../card/preferences';
 
@@ -15,9 +15,9 @@ test('other lines are not ours', () => {
     expect(magicOf(line, true)).toBeNull();
   }
   expect(magicOf('%%tool re', false)).toBeNull();
-  expect(placeOf('%%agent\nhello {x', 16)).toMatchObject({ begin: 8, magic: null });
-  expect(placeOf('%%tool bash\necho', 16)).toBeNull();
-  expect(placeOf('%to', 3)).toBeNull();
+  expect(positionIn('%%agent\nhello {x', 16)).toMatchObject({ begin: 8, magic: null });
+  expect(positionIn('%%tool bash\necho', 16)).toBeNull();
+  expect(positionIn('%to', 3)).toBeNull();
 });
 
 test('words', () => {
@@ -95,8 +95,8 @@ describe('asking the kernel', () => {
     const ours = completer(async () => ({}));
     const other = { isApplicable: async (_: unknown) => true };
     const applicable = (place: unknown) => other.isApplicable(place);
-    takeOver({ getProviders: () => new Map([['CompletionProvider:kernel', other]]) }, ours);
-    takeOver({}, ours);
+    replaceProviders({ getProviders: () => new Map([['CompletionProvider:kernel', other]]) }, ours);
+    replaceProviders({}, ours);
     expect(await applicable(context('%tool re'))).toBe(false);
     expect(await applicable(context('prin'))).toBe(true);
     expect(await applicable(context('%tool re', { id: 'x', status: 'idle' }))).toBe(true);

@@ -3,7 +3,8 @@ import { Widget } from '@lumino/widgets';
 import { ApprovalModel } from '../panel/approvals/approvalModel';
 import { KernelHub } from '../kernel/hub';
 import type { Change } from '../kernel/hub';
-import { ToolPanel } from '../panel/panel';
+import { Section } from '../panel/section';
+import { ToolPanel } from '../panel/toolPanel';
 
 /** A signal of JupyterLab's. */
 class Signal<T> {
@@ -150,15 +151,18 @@ describe('a kernel that does not answer', () => {
   test('is asked again by the tab that is seen', async () => {
     const { hub } = hubOf();
     const answers = [false, false, true];
-    const update = jest.fn(async () => answers.shift() ?? true);
-    const node = document.createElement('div');
-    const panel = new ToolPanel(hub, [{ id: 'one', title: 'One', node, topics: ['tools'], update }]);
+    const refresh = jest.fn(async () => answers.shift() ?? true);
+    class One extends Section {
+      refresh = refresh;
+      render = (): null => null;
+    }
+    const panel = new ToolPanel(hub, [new One('one', 'One', ['tools'])]);
     Widget.attach(panel, document.body);
     panel.show();
     jest.spyOn(panel, 'isVisible', 'get').mockReturnValue(true);
     panel.choose('one');
     await jest.advanceTimersByTimeAsync(10_000);
-    expect(update).toHaveBeenCalledTimes(3);
+    expect(refresh).toHaveBeenCalledTimes(3);
     panel.dispose();
   });
 
@@ -167,7 +171,7 @@ describe('a kernel that does not answer', () => {
     const a = open('a', '%load_ext opencode_jupyter', () => replies.shift());
     const { hub } = hubOf(a);
     const model = new ApprovalModel(hub);
-    const ids = (): string[] => model.entries().map(({ id }) => id);
+    const ids = (): string[] => model.approvals().map(({ id }) => id);
     await jest.advanceTimersByTimeAsync(10);
     expect(ids()).toEqual(['1']);
     a.nudge('asks');

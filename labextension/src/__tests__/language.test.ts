@@ -42,7 +42,7 @@ const ALLOWED = new Set<string>([
 function sources(folder = ''): string[] {
   return readdirSync(join(SOURCES, folder), { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name);
-    return entry.isDirectory() ? (entry.name === '__tests__' ? [] : sources(path)) : entry.name.endsWith('.ts') ? [path] : [];
+    return entry.isDirectory() ? (entry.name === '__tests__' ? [] : sources(path)) : /\.tsx?$/.test(entry.name) ? [path] : [];
   });
 }
 
@@ -65,7 +65,8 @@ function english(text: string): string[] {
   const sentence = /(^|\s)[A-Za-z’]{2,}[,:]? [a-z’]{2,}/;
   const told = [...text.matchAll(/(?:setText|button)\([^)]*?'([^']*[a-z]{3}[^']*)'|\.(?:title|placeholder|label|caption) = '([^']+)'|aria-label', '([^']+)'/g)];
   const set = told.map(match => match[1] ?? match[2] ?? match[3]).filter(one => /^[A-Z]/.test(one));
-  return [...new Set([...words.filter(one => sentence.test(one.replace(/\$\{[^}]*\}/g, ''))), ...set])];
+  const elements = [...text.matchAll(/(?<=[^=\s(]\s*)>\s*([A-Z][a-z]+[^<>{};=()]*)<\//g)].map(match => match[1]);
+  return [...new Set([...elements, ...words.filter(one => sentence.test(one.replace(/\$\{[^}]*\}/g, ''))), ...set])];
 }
 
 /** Class names, selectors and styles, which are no English. */
@@ -82,6 +83,7 @@ test('no English stands outside of the translator', () => {
 });
 
 test('the check finds what it looks for', () => {
+  expect(english(bare('<Button onClick={run}>Close it</Button>'))).toEqual(['Close it']);
   expect(english(bare("button('Close it', '', 'oc-button', run)"))).toEqual(['Close it']);
   expect(english(bare("node.title = 'Close';"))).toEqual(['Close']);
   expect(english(bare("setText(node, `no lines of ${whole}`)"))).toEqual(['no lines of ${whole}']);

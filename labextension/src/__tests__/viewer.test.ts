@@ -1,7 +1,7 @@
 import { SilentError } from '../kernel/requests';
 import { drawRows } from '../viewer/rowElements';
 import { KEPT_ROWS } from '../viewer/rows';
-import { fetchWhole } from '../viewer/download';
+import { fetchFile } from '../viewer/download';
 import { PAGE_ROWS, Source } from '../viewer/source';
 import type { Page, SpillRequest } from '../viewer/source';
 import { Viewer } from '../viewer/viewer';
@@ -322,10 +322,10 @@ test('the whole comes in parts, up to a limit, and can be cancelled', async () =
     const at = offset as number;
     return { data: btoa(data.slice(at, at + 3)), end: Math.min(data.length, at + 3), bytes: data.length };
   });
-  const whole = await fetchWhole(source, 100, () => true);
+  const whole = await fetchFile(source, 100, () => true);
   expect(whole?.size).toBe(8);
-  await expect(fetchWhole(source, 7, () => true)).rejects.toThrow('/p');
-  expect(await fetchWhole(source, 100, () => false)).toBeUndefined();
+  await expect(fetchFile(source, 7, () => true)).rejects.toThrow('/p');
+  expect(await fetchFile(source, 100, () => false)).toBeUndefined();
 });
 
 describe('answers that are lost, late or of before', () => {

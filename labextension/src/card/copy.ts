@@ -4,7 +4,7 @@ import { trans } from './i18n';
 import { button, el, scrollBox, setText } from './dom';
 
 /** How long a button says that it copied. */
-const SAID_MS = 1_500;
+const CONFIRMED_MS = 1_500;
 
 /** Puts `text` on the clipboard; false where the page may not. */
 export async function copyText(text: string): Promise<boolean> {
@@ -39,7 +39,7 @@ export function copyButton(label: string, name: string, className: string, text:
       }
       const words = done ? trans.__('Copied') : trans.__('Could not copy');
       say(words, words);
-      setTimeout(() => say(label, name), SAID_MS);
+      setTimeout(() => say(label, name), CONFIRMED_MS);
     });
   });
   made.setAttribute('aria-label', name);

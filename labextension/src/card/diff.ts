@@ -82,7 +82,7 @@ export function diffRows(diff: string): DiffRow[] {
 }
 
 /** The line, in the file as it is now, of the first change of `diff`. */
-export function firstChange(diff: string): number | undefined {
+export function firstChangedLine(diff: string): number | undefined {
   const rows = diffRows(diff);
   const at = rows.findIndex(({ sign }) => sign === '+' || sign === '-');
   return at < 0 ? undefined : (rows.slice(at).find(({ sign }) => sign === '+' || sign === ' ') ?? rows[at]).line;

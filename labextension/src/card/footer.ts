@@ -4,7 +4,7 @@ import { drawOutput } from './ansi';
 import { trans } from './i18n';
 import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
-import { decisionWords, extent, grouped, lineCount, live, patternWords, visible, visibleLine } from './format';
+import { decisionWords, extent, grouped, lineCount, isLive, patternWords, visible, visibleLine } from './format';
 import type { CardCallbacks, CardPart, CardSpill } from './types';
 
 /** Most characters of input JSON that are drawn. */
@@ -75,7 +75,7 @@ class Fold {
 }
 
 /** The last line of a card. */
-export class FootView {
+export class FooterView {
   readonly node = el('div', 'oc-foot');
   private readonly why = el('span', 'oc-decisions');
   private readonly input = new Fold('oc-input', drawOutput);
@@ -122,7 +122,7 @@ export class FootView {
 
   /** What else can be done with a call that is over. */
   private drawMore(part: CardPart): void {
-    if (live(part) || !this.callbacks.more) {
+    if (isLive(part) || !this.callbacks.more) {
       this.more?.remove();
       this.more = undefined;
       return;

@@ -51,6 +51,11 @@ export function overwritten(text: string): string {
     .join('\n');
 }
 
+/** An error's text for a person. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** A running clock: `0:04`, `12:07`, `1:00:00`. */
 export function clock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
@@ -165,7 +170,7 @@ export function patternWords(decisions: CardDecision[]): string[] {
 }
 
 /** What of a call's output a person is shown: `ui.shown` leaves out what only the model needs. */
-export function outputOf(part: CardPart): string {
+export function shownOutput(part: CardPart): string {
   const { output = '' } = part.state;
   const { shown } = part.ui;
   return shown ? output.split('\n').slice(shown[0], shown[1]).join('\n') : output;
@@ -181,7 +186,7 @@ export interface StateWords {
 
 /** Since when `part`, or a call inside it, waits for a person (milliseconds since 1970); nothing if none does. */
 export function waitingSince(part: CardPart): number | undefined {
-  if (!live(part)) {
+  if (!isLive(part)) {
     return undefined;
   }
   const { ask, question, children = [] } = part.ui;
@@ -221,7 +226,7 @@ export function stateWords(part: CardPart): StateWords {
   if (waitingSince(part) !== undefined) {
     return waitingWords(part);
   }
-  if (live(part)) {
+  if (isLive(part)) {
     return status === 'running'
       ? { word: waitsFor ? trans.__('waiting for another change of %1', visibleLine(waitsFor)) : trans.__('running'), mark: '◐', tone: 'run' }
       : { word: trans.__('pending'), mark: '○', tone: 'run' };
@@ -251,7 +256,7 @@ function failure({ state, ui }: CardPart): string {
 }
 
 /** Whether the call goes on. */
-export function live(part: CardPart): boolean {
+export function isLive(part: CardPart): boolean {
   return !part.ui.outcome && (part.state.status === 'pending' || part.state.status === 'running');
 }
 
@@ -259,7 +264,7 @@ export function live(part: CardPart): boolean {
 export function timeWords(part: CardPart, now: number): string {
   const { time } = part.state;
   const { waited } = part.ui;
-  if (live(part)) {
+  if (isLive(part)) {
     const since = waitingSince(part);
     if (since !== undefined) {
       return trans.__('waiting %1', clock(now - since));

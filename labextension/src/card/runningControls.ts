@@ -2,7 +2,7 @@
 
 import { trans } from './i18n';
 import { button, hasFocus, setText } from './dom';
-import { RETRY_MS } from './prompt';
+import { RETRY_MS } from './requestView';
 
 /** How often a clock is set, in milliseconds. */
 const TICK_MS = 250;

@@ -11,7 +11,7 @@ type Tree = Record<string, unknown>;
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `data` with what the output's `metadata` adds to it; as it is where that has nothing. */
-export function whole(data: unknown, metadata: unknown): unknown {
+export function joinSaved(data: unknown, metadata: unknown): unknown {
   const more = isTree(metadata) ? metadata.opencode : undefined;
   if (!isTree(data) || !isTree(more)) {
     return data;

@@ -1,7 +1,7 @@
 /** Shows the call of a live model, be it anywidget's or one read off the kernel's messages. */
 
 import type { Model } from '../kernel/liveWidget';
-import { disposeCard, renderCard, updateTail } from './card';
+import { disposeCard, renderCard, updateTail } from './cardView';
 import type { CardCallbacks, TailUpdate } from './types';
 
 /** Shows the call of `model`; gives what ends that. */

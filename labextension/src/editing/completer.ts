@@ -7,8 +7,8 @@ import { requestKernel } from '../kernel/requests';
 import type { KernelHub } from '../kernel/hub';
 import { preferences } from '../card/preferences';
 import { lines } from './hover';
-import { LONGEST, magicOf } from './line';
-import type { Magic } from './line';
+import { LONGEST, magicOf } from './magicLine';
+import type { Magic } from './magicLine';
 import type { CompleteReply } from './messages';
 
 /** How often a kernel is asked that has found nothing in its time yet: the first question imports what answers. */
@@ -27,7 +27,7 @@ export interface Place {
 }
 
 /** The place `index` of `text`, if a line of ours is there, or the body of `%%agent`. */
-export function placeOf(text: string, index: number): Place | null {
+export function positionIn(text: string, index: number): Place | null {
   const begin = text.lastIndexOf('\n', index - 1) + 1;
   const until = text.slice(begin, index);
   if (until.length > LONGEST) {
@@ -64,11 +64,11 @@ export class ToolCompleter implements ICompletionProvider {
       return false;
     }
     const { sharedModel } = editor.model;
-    return placeOf(sharedModel.getSource(), editor.getOffsetAt(editor.getCursorPosition())) !== null;
+    return positionIn(sharedModel.getSource(), editor.getOffsetAt(editor.getCursorPosition())) !== null;
   }
 
   async fetch({ text, offset }: CompletionHandler.IRequest, { session }: ICompletionContext): Promise<CompletionHandler.ICompletionItemsReply> {
-    const place = placeOf(text, Text.charIndexToJsIndex(offset, text));
+    const place = positionIn(text, Text.charIndexToJsIndex(offset, text));
     const nothing = { start: offset, end: offset, items: [] };
     if (!place || !session?.kernel) {
       return nothing;
@@ -112,7 +112,7 @@ const OTHERS = ['CompletionProvider:kernel', 'CompletionProvider:context'];
  * Keeps JupyterLab's own two providers off the lines that `ours` answers. The menu waits for every applicable provider,
  * a second for a busy kernel's, whose late answer would be the same as ours; the other offers words of the cell.
  */
-export function takeOver(manager: unknown, ours: ToolCompleter): void {
+export function replaceProviders(manager: unknown, ours: ToolCompleter): void {
   const providers = (manager as Providers).getProviders?.();
   for (const id of OTHERS) {
     const other = providers?.get(id);

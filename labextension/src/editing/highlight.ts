@@ -10,7 +10,7 @@ import type { Extension, Text } from '@codemirror/state';
 import { Decoration, ViewPlugin } from '@codemirror/view';
 import type { DecorationSet, EditorView, ViewUpdate } from '@codemirror/view';
 
-import { LONGEST, magicOf } from './line';
+import { LONGEST, magicOf } from './magicLine';
 import { masked } from './masking';
 import { bodyOf, EXPRESSION, tokens } from './tokens';
 import type { Body } from './tokens';

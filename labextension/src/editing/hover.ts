@@ -8,11 +8,11 @@ import type { Tooltip } from '@codemirror/view';
 import { el } from '../card/dom';
 import { visibleLine } from '../card/format';
 import { trans } from '../card/i18n';
-import { LONGEST, magicOf, words } from './line';
+import { LONGEST, magicOf, words } from './magicLine';
 import type { HelpReply } from './messages';
 
 /** A line of a cell, and a place in it. */
-export interface LinePlace {
+export interface LinePosition {
   text: string;
   /** It is the cell's first. */
   first: boolean;
@@ -27,7 +27,7 @@ export interface Source {
   /** Whether this editor's kernel can explain anything. */
   answers(view: EditorView): boolean;
   /** What the kernel says; positions are those of the line. */
-  ask(view: EditorView, place: LinePlace): Promise<HelpReply>;
+  ask(view: EditorView, place: LinePosition): Promise<HelpReply>;
 }
 
 /** The class of an editor whose cursor is on something that can be explained: Shift-Tab looks for it. */
@@ -48,13 +48,13 @@ const opened = StateField.define<Tooltip | null>({
   provide: field => showTooltip.from(field)
 });
 
-function placeAt(state: EditorState, pos: number): LinePlace & { from: number } {
+function placeAt(state: EditorState, pos: number): LinePosition & { from: number } {
   const line = state.doc.lineAt(pos);
   return { text: line.text, first: line.number === 1, at: pos - line.from, from: line.from };
 }
 
 /** Whether the one cursor stands on a line of `%tool`, behind the magic; there Shift-Tab unindents nothing. */
-function onLine(state: EditorState): boolean {
+function isOnToolLine(state: EditorState): boolean {
   const { ranges, main } = state.selection;
   if (ranges.length > 1 || !main.empty) {
     return false;
@@ -157,6 +157,6 @@ export function hover(source: Source): Extension {
         }
       }
     ]),
-    EditorView.editorAttributes.of(view => (onLine(view.state) && source.answers(view) ? { class: ON_LINE } : null))
+    EditorView.editorAttributes.of(view => (isOnToolLine(view.state) && source.answers(view) ? { class: ON_LINE } : null))
   ];
 }

@@ -14,8 +14,8 @@ import { preferences } from '../card/preferences';
 import { highlighting } from './highlight';
 import type { Languages } from './highlight';
 import { explainCursor, hover, ON_LINE } from './hover';
-import type { LinePlace, Source } from './hover';
-import { takeOver, ToolCompleter } from './completer';
+import type { LinePosition, Source } from './hover';
+import { replaceProviders, ToolCompleter } from './completer';
 import type { HelpReply } from './messages';
 
 /** The command of Shift-Tab on one of our lines. */
@@ -30,7 +30,7 @@ const completion: JupyterFrontEndPlugin<void> = {
     const completer = new ToolCompleter(hub);
     manager.registerProvider(completer);
     // JupyterLab's own are registered by then
-    void app.restored.then(() => takeOver(manager, completer));
+    void app.restored.then(() => replaceProviders(manager, completer));
   }
 };
 
@@ -47,7 +47,7 @@ function sourceOf(app: JupyterFrontEnd, hub: KernelHub): Source {
   };
   return {
     answers: view => preferences().completions && kernelIn(view) !== undefined,
-    ask: async (view: EditorView, { text, first, at }: LinePlace): Promise<HelpReply> => {
+    ask: async (view: EditorView, { text, first, at }: LinePosition): Promise<HelpReply> => {
       const before = first ? 0 : 1;
       const code = first ? text : `\n${text}`;
       const request = { kind: 'help' as const, code, cursor_pos: Text.jsIndexToCharIndex(before + at, code) };

@@ -8,7 +8,7 @@ import type { Text } from '@codemirror/state';
 import { Parser } from '@lezer/common';
 import type { Input, PartialParse, TreeFragment } from '@lezer/common';
 
-import { LONGEST, magicOf } from './line';
+import { LONGEST, magicOf } from './magicLine';
 
 /** Lines that a magic goes on over, each but the last with a backslash at its end. */
 const GOES_ON = 50;

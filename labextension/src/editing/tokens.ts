@@ -1,8 +1,8 @@
 /** The parts of one line of ours, for their colours: magic, tool, option, `key=`, and what a value is made of. */
 
 import { TOOL_BODIES } from '../card/toolBodies';
-import { KEY, toolAt, words } from './line';
-import type { Magic } from './line';
+import { KEY, toolAt, words } from './magicLine';
+import type { Magic } from './magicLine';
 
 export interface Token {
   from: number;

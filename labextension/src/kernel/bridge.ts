@@ -3,7 +3,7 @@
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ILatexTypesetter } from '@jupyterlab/rendermime';
 
-import { canRerun, cellAround, insertBelow } from '../notebook/insertCell';
+import { canRunAgain, cellAround, insertBelow } from '../notebook/insertCell';
 import { answerKeys } from '../panel/approvals/commands';
 import type { SpillLink } from '../card/types';
 import type { KernelHub } from './hub';
@@ -36,7 +36,7 @@ export function createBridge(app: JupyterFrontEnd, hub: KernelHub, typesetter: I
     typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
     canInsert: card => cellAround(app, card) !== undefined,
     insertCell: (card, source) => insertBelow(app, card, source, false),
-    canRun: card => canRerun(app, card),
+    canRun: card => canRunAgain(app, card),
     runAgain: (card, source) => insertBelow(app, card, source, true)
   };
 }

@@ -3,7 +3,7 @@
 import type { CardCallbacks, CardPart } from '../card';
 import { receiveAllMessages } from './anywidgetWorkaround';
 import type { Manager } from './anywidgetWorkaround';
-import { answering, bridge, opening } from './messages';
+import { replyCallbacks, bridge, openCallbacks } from './messages';
 import type { ToKernel } from './messages';
 import type { RunPart } from '../run/types';
 import { VERSION } from '../card/version';
@@ -76,7 +76,7 @@ export function connect(model: Model, el: HTMLElement, show: Show): () => void {
     attempt('widget', () => model.send(message));
   };
   const kernelId = (): string => model.get('kernel_id') ?? '';
-  const callbacks: CardCallbacks = { ...answering(send), ...opening(el, kernelId), keys: () => bridge()?.keys?.() ?? {} };
+  const callbacks: CardCallbacks = { ...replyCallbacks(send), ...openCallbacks(el, kernelId), keys: () => bridge()?.keys?.() ?? {} };
   if (bridge()?.revise) {
     callbacks.revise = async (ask, input) => bridge()?.revise(kernelId(), ask, input);
   }

@@ -17,7 +17,7 @@ export type ToKernel =
   | { kind: 'stop'; callID: string };
 
 /** What a card calls when a person answers or stops something, as messages. */
-export function answering(send: (message: ToKernel) => void): CardCallbacks {
+export function replyCallbacks(send: (message: ToKernel) => void): CardCallbacks {
   return {
     reply: ({ id, digest }, reply, options) => send({ kind: 'reply', id, digest, reply, ...options }),
     answer: ({ id, digest }, answers) => send({ kind: 'answer', id, digest, answers }),
@@ -79,7 +79,7 @@ export interface ControlBridge {
 }
 
 /** What the cards at `node` can open, where the JupyterLab extension is there. */
-export function opening(node: Element, kernelId: () => string = () => ''): CardCallbacks {
+export function openCallbacks(node: Element, kernelId: () => string = () => ''): CardCallbacks {
   return bridge()
     ? {
         open: spill => bridge()?.open(node, kernelId(), spill),

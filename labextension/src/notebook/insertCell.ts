@@ -38,7 +38,7 @@ export function cellAround(app: JupyterFrontEnd, card: Element): { panel: Notebo
 }
 
 /** Whether a call can be made again where `card` stands: in a notebook with a kernel. */
-export function canRerun(app: JupyterFrontEnd, card: Element): boolean {
+export function canRunAgain(app: JupyterFrontEnd, card: Element): boolean {
   return kernelOf(cellAround(app, card)?.panel) !== null;
 }
 

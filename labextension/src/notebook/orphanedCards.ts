@@ -8,7 +8,7 @@ import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 
-import { live } from '../card/format';
+import { isLive } from '../card/format';
 import { TOOL_BODIES } from '../card/toolBodies';
 import { CARD_MIME } from '../card/types';
 import type { CardPart } from '../card/types';
@@ -17,13 +17,13 @@ import { requestKernel, serverRunsCells } from '../kernel/requests';
 import type { SettledReply } from '../kernel/messages';
 import { RUN_MIME } from '../run/types';
 import type { CallItem, RunPart } from '../run/types';
-import { working } from '../run/wording';
-import { whole } from '../card/savedBundle';
+import { isRunning } from '../run/wording';
+import { joinSaved } from '../card/savedBundle';
 
 export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
 const COMM_TARGET = 'jupyter.widget';
 /** How often a page that was opened during a call looks whether it is over. */
-const LOOK_MS = 2_000;
+const POLL_MS = 2_000;
 /** Kernel states after which no widget of before has a kernel's side. */
 const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
@@ -37,8 +37,8 @@ type Bundle = { data: Record<string, unknown>; metadata?: Record<string, unknown
 
 /** The id of the call or run that an output shows. */
 function callOf({ data = {}, metadata }: Partial<Bundle>): string {
-  const card = whole(data[CARD_MIME], metadata) as { callID?: string } | undefined;
-  const run = whole(data[RUN_MIME], metadata) as { id?: string } | undefined;
+  const card = joinSaved(data[CARD_MIME], metadata) as { callID?: string } | undefined;
+  const run = joinSaved(data[RUN_MIME], metadata) as { id?: string } | undefined;
   return card?.callID ?? run?.id ?? '';
 }
 
@@ -89,7 +89,7 @@ function isUntouched({ ui, tool }: CardPart): boolean {
 
 /** `part`, and what is inside it, as the end of the kernel left it. */
 function lostPart(part: CardPart): CardPart {
-  if (!live(part)) {
+  if (!isLive(part)) {
     return part;
   }
   const { ask: _ask, question: _question, untouched: _untouched, children, ...ui } = part.ui;
@@ -106,7 +106,7 @@ function lostPart(part: CardPart): CardPart {
 
 /** `run`, and the calls in it, as the end of the kernel left them. */
 function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
-  const calls = run.items.filter(item => item?.kind === 'call' && live(item.part)) as CallItem[];
+  const calls = run.items.filter(item => item?.kind === 'call' && isLive(item.part)) as CallItem[];
   const waits = ({ id, part }: CallItem): boolean => {
     const inside = calls.filter(({ parent }) => parent === id);
     return isUntouched(part) || (inside.length > 0 && inside.every(waits));
@@ -128,10 +128,10 @@ function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
 /** What replaces a live card that showed `last` in the end: more is known of it than what was saved when it was displayed. */
 function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
   if (last && 'items' in last) {
-    const lost = working(last) ? lostRun(last) : undefined;
+    const lost = isRunning(last) ? lostRun(last) : undefined;
     return lost && { data: { [RUN_MIME]: lost, 'text/plain': `${lost.agent}: ${lost.end?.text}` } };
   }
-  if (!last?.ui || !live(last)) {
+  if (!last?.ui || !isLive(last)) {
     return undefined;
   }
   const lost = lostPart(last);
@@ -210,7 +210,7 @@ export async function watch(
   /** This page does not follow the cells that ran when it was opened, so it has to look. */
   const follow = async (): Promise<void> => {
     while ((await check()) && !panel.isDisposed) {
-      await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+      await new Promise(resolve => setTimeout(resolve, POLL_MS));
     }
   };
   sessionContext.statusChanged.connect((_, status) => {

@@ -10,7 +10,7 @@ export const FIND_MS = 1_000;
 /** A page that was silent so often is gone: closed tabs say so, crashed ones do not. */
 const SILENT = 2;
 /** How long another page may take to do what it is told. */
-const DO_MS = 10_000;
+const JOB_MS = 10_000;
 
 interface PageMessage {
   kind: 'hello' | 'here' | 'bye' | 'job' | 'answer';
@@ -85,7 +85,7 @@ export class Relay {
       return { error: 'closed' };
     }
     let reply: Answer = { error: 'lost' };
-    await this.ask({ job, kernel, to: page }, DO_MS, (_, answer) => {
+    await this.ask({ job, kernel, to: page }, JOB_MS, (_, answer) => {
       reply = answer;
       return true;
     });

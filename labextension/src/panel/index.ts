@@ -6,19 +6,17 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { IStatusBar } from '@jupyterlab/statusbar';
 import { consoleIcon } from '@jupyterlab/ui-components';
 
-import { makeApprovals } from './approvals';
-import { makeCalls } from './calls/section';
 import { trans } from '../card/i18n';
-import { makeRules } from './rules/section';
-import { makeServers } from './servers/section';
-import { makeTools } from './tools/section';
 import { IKernelHub } from '../kernel/hub';
 import type { KernelHub } from '../kernel/hub';
-import { ToolPanel } from './panel';
-import type { MakeSection } from './section';
+import { createApprovals } from './approvals';
+import { CallsSection } from './calls/section';
+import { RulesSection } from './rules/section';
+import type { PanelContext } from './section';
+import { ServersSection } from './servers/section';
+import { ToolPanel } from './toolPanel';
+import { ToolsSection } from './tools/section';
 
-/** The sections after the asks, in the order of their tabs. */
-const SECTIONS: readonly MakeSection[] = [makeCalls, makeTools, makeRules, makeServers];
 /** The panel's command. */
 export const SHOW_PANEL = 'opencode-jupyter:show-panel';
 
@@ -35,18 +33,19 @@ const plugin: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
     statusBar: IStatusBar | null
   ): void => {
-    let panel: ToolPanel | undefined;
-    const reveal = (id: string): void => {
-      panel?.choose(id);
-      if (panel?.isVisible) {
+    const reveal = (name: string): void => {
+      panel.choose(name);
+      if (panel.isVisible) {
         panel.activate(); // Notebook 7.4 and 7.5 would hide what is asked for again
       } else {
-        app.shell.activateById(panel?.id ?? '');
+        app.shell.activateById(panel.id);
       }
     };
-    const surroundings = { app, hub, reveal };
-    const sections = [makeApprovals(surroundings, { palette, statusBar }), ...SECTIONS.map(make => make(surroundings))];
-    panel = new ToolPanel(hub, sections, app.shell.currentChanged ?? null);
+    const context: PanelContext = { app, hub, reveal };
+    const approvals = createApprovals(context, palette, statusBar);
+    const sections = [approvals, new CallsSection(context), new ToolsSection(context), new RulesSection(context), new ServersSection(context)];
+    const panel = new ToolPanel(hub, sections, app.shell.currentChanged ?? null);
+    approvals.model.changed.connect(() => panel.redraw(approvals));
     panel.title.icon = consoleIcon;
     app.shell.add(panel, 'right', { rank: 500, type: 'OpenCode tools' });
     restorer?.add(panel, panel.id);
@@ -55,7 +54,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       execute: async (args?: { section?: string }) => {
         // the palette gives the focus back to the notebook once the command has run
         await new Promise(resolve => setTimeout(resolve));
-        reveal(String(args?.section ?? sections[0]?.id ?? ''));
+        reveal(String(args?.section ?? approvals.name));
       }
     });
     palette?.addItem({ command: SHOW_PANEL, category: trans.__('OpenCode tools') });

@@ -1,6 +1,6 @@
 /** A block of code in a model's text: coloured, to be copied, and in a notebook to be put into a cell. */
 
-import { codeNodes } from '../card/code';
+import { codeNodes } from '../card/syntaxColors';
 import { copyButton } from '../card/copy';
 import { button, el, show } from '../card/dom';
 import { trans } from '../card/i18n';

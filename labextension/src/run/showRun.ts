@@ -2,7 +2,7 @@
 
 import type { CardCallbacks } from '../card';
 import type { Model } from '../kernel/liveWidget';
-import { disposeRun, renderRun, updateRun } from './run';
+import { disposeRun, renderRun, updateRun } from './runView';
 import type { RunUpdate, RunWhole } from './types';
 
 /** Shows the run of `model`; `more` asks the kernel for the whole of it. Gives what ends that. */

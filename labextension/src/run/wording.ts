@@ -22,13 +22,13 @@ export function dollars(cost: number | undefined): string {
 }
 
 /** Whether the run goes on. */
-export function working({ status }: RunHead): boolean {
+export function isRunning({ status }: RunHead): boolean {
   return status === 'waiting' || status === 'working' || status === 'retrying' || status === 'compacting';
 }
 
 /** Since when a call of the run waits for a person; nothing if none does. */
-export function asksSince(run: RunPart): number | undefined {
-  if (!working(run)) {
+export function pendingSince(run: RunPart): number | undefined {
+  if (!isRunning(run)) {
     return undefined;
   }
   const since = run.items.map(item => (item.kind === 'call' ? waitingSince(item.part) : undefined)).filter(at => at !== undefined);
@@ -37,7 +37,7 @@ export function asksSince(run: RunPart): number | undefined {
 
 /** The state of a run in words. */
 export function runWords(run: RunPart): StateWords {
-  if (asksSince(run) !== undefined) {
+  if (pendingSince(run) !== undefined) {
     return waitingWords(...run.items.flatMap(item => (item.kind === 'call' ? item.part : [])));
   }
   switch (run.status) {
@@ -61,13 +61,13 @@ export function runWords(run: RunPart): StateWords {
 /** What stands beside the state: steps, tokens, cost, and the time at `now` (milliseconds since 1970). */
 export function headWords(run: RunPart, now: number): string {
   const { step, started, ended, waited = 0 } = run;
-  const since = asksSince(run);
+  const since = pendingSince(run);
   const words = [
     step ? trans._n('%1 step', '%1 steps', step) : '',
     run.tokens ? tokens(run.tokens) : '',
     dollars(run.cost),
-    ended !== undefined ? duration(ended - started - waited) : working(run) && since === undefined ? clock(now - started - waited) : '',
-    since !== undefined ? trans.__('waiting %1', clock(now - since)) : waited >= 500 && !working(run) ? trans.__('waited %1', duration(waited)) : ''
+    ended !== undefined ? duration(ended - started - waited) : isRunning(run) && since === undefined ? clock(now - started - waited) : '',
+    since !== undefined ? trans.__('waiting %1', clock(now - since)) : waited >= 500 && !isRunning(run) ? trans.__('waited %1', duration(waited)) : ''
   ];
   return words.filter(Boolean).join(' · ');
 }

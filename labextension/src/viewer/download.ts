@@ -1,7 +1,7 @@
 /** The whole file for a person to take along: as a download or on the clipboard. */
 
 import { setText } from '../card/dom';
-import { size } from '../card/format';
+import { errorMessage, size } from '../card/format';
 import { trans } from '../card/i18n';
 import type { Source } from './source';
 
@@ -11,7 +11,7 @@ export const DOWNLOAD_BYTES = 256 * 1024 * 1024;
 export const COPY_BYTES = 5 * 1024 * 1024;
 
 /** Fetches the whole file in parts. `progress` is told the share that is there; false from it ends it. */
-export async function fetchWhole(source: Source, most: number, progress: (share: number) => boolean): Promise<Blob | undefined> {
+export async function fetchFile(source: Source, most: number, progress: (share: number) => boolean): Promise<Blob | undefined> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let at = 0;
   for (;;) {
@@ -60,7 +60,7 @@ export class Download {
     this.going = true;
     setText(this.button, trans.__('Cancel the download'));
     try {
-      const whole = await fetchWhole(this.source, DOWNLOAD_BYTES, share => {
+      const whole = await fetchFile(this.source, DOWNLOAD_BYTES, share => {
         this.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
         return this.going;
       });
@@ -69,7 +69,7 @@ export class Download {
         saveBlob(whole, `${this.source.path.split(/[\\/]/).pop() ?? 'output'}.txt`);
       }
     } catch (error) {
-      this.say(error instanceof Error ? error.message : String(error));
+      this.say(errorMessage(error));
     } finally {
       this.going = false;
       setText(this.button, trans.__('Download'));

@@ -8,7 +8,7 @@ import type { Rows } from './rows';
 export const digits = (n: number): string => n.toLocaleString('en-US');
 
 /** The index of the first of the elements of `text` that is in view. */
-export function firstInView(text: HTMLElement): number {
+export function firstVisibleRow(text: HTMLElement): number {
   const rows = text.children;
   const top = text.scrollTop;
   let low = 0;
@@ -25,7 +25,7 @@ export function firstInView(text: HTMLElement): number {
 }
 
 /** "line 1,000 of 2,000 lines, 1.2 MB": the line of row `top`, nearly so where it was not counted. */
-export function placeWords(rows: Rows, top: number): string {
+export function positionText(rows: Rows, top: number): string {
   const { extent } = rows;
   const number = rows.number(top);
   const line = number === null ? `~${digits(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : digits(number);

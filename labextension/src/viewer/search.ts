@@ -3,11 +3,12 @@
 import { UUID } from '@lumino/coreutils';
 
 import { button, el, onEnterEscape, setRole, setText, show } from '../card/dom';
+import { errorMessage } from '../card/format';
 import { trans } from '../card/i18n';
 import type { SearchState, Source } from './source';
 
 /** How often a search under way is asked for. */
-const LOOK_MS = 150;
+const POLL_MS = 150;
 /** How long after the last key a search begins by itself. */
 const TYPED_MS = 250;
 /** Past every line. */
@@ -148,7 +149,7 @@ export class FindBar {
     } catch (error) {
       if (turn === this.turn) {
         show(this.cancel, false);
-        setText(this.words, error instanceof Error ? error.message : String(error));
+        setText(this.words, errorMessage(error));
         this.last = '';
         this.id = undefined;
       }
@@ -180,7 +181,7 @@ export class FindBar {
       if (state.done) {
         return;
       }
-      await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+      await new Promise(resolve => setTimeout(resolve, POLL_MS));
       if (turn === this.turn) {
         state = await this.source.searchState(id, this.here, direction);
       }

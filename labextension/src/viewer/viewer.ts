@@ -1,6 +1,7 @@
 /** A viewer of a file of any size: the rows around one place are in the page, a slider beside them stands for all. */
 
 import { el, scrollBox } from '../card/dom';
+import { errorMessage } from '../card/format';
 import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
@@ -10,9 +11,9 @@ import { clearMarks, drawRows, label } from './rowElements';
 import { FindBar } from './search';
 import { press } from './keys';
 import type { KeyActs } from './keys';
-import { digits, firstInView, placeWords } from './position';
+import { digits, firstVisibleRow, positionText } from './position';
 import { Rows } from './rows';
-import { COPY_BYTES, Download, fetchWhole } from './download';
+import { COPY_BYTES, Download, fetchFile } from './download';
 import { PAGE_ROWS, Source } from './source';
 import type { Extent, Page, Where } from './source';
 import { FailureNotice } from './failure';
@@ -25,7 +26,7 @@ const NEAR = 1200;
 const COUNT_MS = 40;
 const WRITING_MS = 500;
 /** A kernel that did not answer is asked again after so long. */
-const AGAIN_MS = 5_000;
+const RETRY_AFTER_MS = 5_000;
 
 let viewers = 0;
 
@@ -187,14 +188,14 @@ export class Viewer {
     clearTimeout(this.timer);
     if (error instanceof SilentError) {
       const { asked } = this;
-      this.timer = setTimeout(() => asked === this.asked && void again(), AGAIN_MS);
+      this.timer = setTimeout(() => asked === this.asked && void again(), RETRY_AFTER_MS);
     } else {
       this.following = false;
       set(this.bar.follow, false);
     }
     this.bar.showPosition('');
     this.bar.showWriting('');
-    this.failure.show(error instanceof Error ? error.message : String(error));
+    this.failure.show(errorMessage(error));
   }
 
   private replace(page: Page): void {
@@ -325,13 +326,13 @@ export class Viewer {
 
   /** The first row in view. */
   private topRow(): number {
-    return Math.min(firstInView(this.text), Math.max(0, this.rows.rows.length - 1));
+    return Math.min(firstVisibleRow(this.text), Math.max(0, this.rows.rows.length - 1));
   }
 
   private drawPlace(): void {
     const { rows, text } = this;
     const top = this.topRow();
-    const words = placeWords(rows, top);
+    const words = positionText(rows, top);
     const atEnd = !rows.more && text.scrollHeight - text.scrollTop - text.clientHeight < 2;
     this.rail.disabled = atEnd && rows.start <= 0 && text.scrollTop <= 0;
     this.rail.setAttribute('aria-valuetext', words);
@@ -417,11 +418,11 @@ export class Viewer {
     const selection = getSelection();
     const chosen = selection && this.text.contains(selection.anchorNode) ? selection.toString() : '';
     try {
-      const text = chosen || (await (await fetchWhole(this.source, COPY_BYTES, () => !this.disposed))?.text());
+      const text = chosen || (await (await fetchFile(this.source, COPY_BYTES, () => !this.disposed))?.text());
       await navigator.clipboard.writeText(text ?? '');
       this.bar.report(chosen ? trans.__('Selection copied.') : trans.__('Whole output copied.'));
     } catch (error) {
-      this.bar.report(error instanceof Error ? error.message : String(error));
+      this.bar.report(errorMessage(error));
     }
   }
 }

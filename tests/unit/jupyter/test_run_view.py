@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Page:
-    """What a page makes of the updates; see ``labextension/src/run/run.ts``."""
+    """What a page makes of the updates; see ``labextension/src/run/runView.ts``."""
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []

@@ -2,7 +2,7 @@
 
 import { trans } from '../i18n';
 import { drawOutput } from '../ansi';
-import { codeNodes } from '../code';
+import { codeNodes } from '../syntaxColors';
 import { el, scrollBox } from '../dom';
 import { visible, visibleLine } from '../format';
 import type { CardPart } from '../types';

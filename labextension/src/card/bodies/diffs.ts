@@ -2,11 +2,11 @@
 
 import { trans } from '../i18n';
 import { textBox } from '../copy';
-import { firstChange } from '../diff';
+import { firstChangedLine } from '../diff';
 import { drawDiff } from '../diffview';
 import { el, setRole } from '../dom';
 import { visibleLine } from '../format';
-import { markPath } from '../links';
+import { markPath } from '../pathLinks';
 import type { CardDiff } from '../types';
 
 function kindWord(type: string): string {
@@ -56,7 +56,7 @@ export function drawDiffs(host: HTMLElement, diffs: CardDiff[]): void {
       if (type !== 'delete') {
         // beside the heading: a button inside of what folds is no button to a screen reader
         const link = el('span', 'oc-fileopen', trans.__('open'));
-        markPath(link, path, firstChange(diff));
+        markPath(link, path, firstChangedLine(diff));
         file.append(link);
       }
       return file;

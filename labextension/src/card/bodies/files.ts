@@ -2,7 +2,7 @@
 
 import { el } from '../dom';
 import { visibleLine } from '../format';
-import { markPath } from '../links';
+import { markPath } from '../pathLinks';
 
 /** Draws the names into `host`, replacing what is there. */
 export function drawFiles(host: HTMLElement, files: string[]): void {

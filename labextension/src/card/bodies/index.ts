@@ -55,6 +55,6 @@ export class BodiesView {
 }
 
 /** Whether a block says all that the output says, so that a person need not read it twice. */
-export function saysOutput({ answered, tasks, table, cells, printed }: CardUi): boolean {
+export function repeatsOutput({ answered, tasks, table, cells, printed }: CardUi): boolean {
   return !!(answered?.length || tasks || table || cells || printed !== undefined);
 }

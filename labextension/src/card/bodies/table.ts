@@ -3,7 +3,7 @@
 import { trans } from '../i18n';
 import { el, scrollBox } from '../dom';
 import { grouped, visibleLine } from '../format';
-import { markPath } from '../links';
+import { markPath } from '../pathLinks';
 import type { CardTable } from '../types';
 
 /** Columns whose cells are files. */

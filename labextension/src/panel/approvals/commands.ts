@@ -1,4 +1,4 @@
-/** The commands of asks and of running calls: in the palette, with shortcuts that JupyterLab's settings can change. */
+/** The commands of approvals and of running calls: in the palette, with shortcuts that JupyterLab's settings can change. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { ICommandPalette } from '@jupyterlab/apputils';
@@ -6,9 +6,9 @@ import { CommandRegistry } from '@lumino/commands';
 
 import { trans } from '../../card/i18n';
 import type { KernelHub } from '../../kernel/hub';
-import { after } from './approvalModel';
-import type { ApprovalModel, Entry } from './approvalModel';
-import { focusedCard, watchFocus } from './focus';
+import { nextAfter } from './approvalModel';
+import type { Approval, ApprovalModel } from './approvalModel';
+import { focusedCard, handleCardKeyboard } from './cardKeyboard';
 
 /** What the commands are called; `schema/panel.json` gives them their keys. */
 export const COMMANDS = {
@@ -28,14 +28,14 @@ export function answerKeys({ commands }: Pick<JupyterFrontEnd, 'commands'>): { o
   return { once: keyOf(COMMANDS.once), session: keyOf(COMMANDS.session), deny: keyOf(COMMANDS.deny) };
 }
 
-/** What the commands do with an ask. */
+/** What the commands do with an approval. */
 export interface CommandActions {
-  show(entry: Entry): void;
+  show(approval: Approval): void;
   /** Its card where a person sees it now. */
-  seen(entry: Entry): HTMLElement | null;
+  visibleCard(approval: Approval): HTMLElement | null;
 }
 
-/** Adds them. */
+/** Adds them; gives what goes to the next approval. */
 export function addCommands(
   app: JupyterFrontEnd,
   model: ApprovalModel,
@@ -43,13 +43,13 @@ export function addCommands(
   actions: CommandActions,
   palette: ICommandPalette | null
 ): () => void {
-  /** The ask that "next" has led to last. */
+  /** The approval that "next" has led to last. */
   let last = '';
   const next = (): void => {
-    const entry = after(model.entries(), last);
-    if (entry) {
-      last = entry.id;
-      actions.show(entry);
+    const approval = nextAfter(model.approvals(), last);
+    if (approval) {
+      last = approval.id;
+      actions.show(approval);
     }
   };
   /**
@@ -57,11 +57,11 @@ export function addCommands(
    * in sight. With none or several in sight it leads to the next: nothing is answered that nobody looks at.
    */
   const press = (key: string): void => {
-    const requests = model.entries().filter(({ card }) => card?.ui.ask);
+    const requests = model.approvals().filter(({ card }) => card?.ui.ask);
     const focused = focusedCard();
-    const inSight = requests.flatMap(entry => actions.seen(entry) ?? []);
+    const visible = requests.flatMap(request => actions.visibleCard(request) ?? []);
     const own = focused && requests.some(({ callID }) => callID === focused.dataset.call);
-    const card = own ? focused : inSight.length === 1 ? inSight[0] : undefined;
+    const card = own ? focused : visible.length === 1 ? visible[0] : undefined;
     if (card) {
       if (!own && key === '2') {
         card.focus({ preventScroll: true }); // the patterns are typed there
@@ -83,16 +83,16 @@ export function addCommands(
       void hub.request(current.id, { what: 'stop' }).catch(error => console.warn('opencode-jupyter:', error));
     }
   };
-  const waits = (): boolean => model.entries().length > 0;
+  const isPending = (): boolean => model.approvals().length > 0;
   const add = (id: string, label: string, caption: string, execute: () => void, isEnabled?: () => boolean): void => {
     app.commands.addCommand(id, { label, caption, execute, isEnabled });
     palette?.addItem({ command: id, category: trans.__('OpenCode tools') });
   };
-  add(COMMANDS.next, trans.__('Go to the next approval'), trans.__('Shows the request that has waited longest, then the next one'), next, waits);
+  add(COMMANDS.next, trans.__('Go to the next approval'), trans.__('Shows the request that has waited longest, then the next one'), next, isPending);
   const focused = trans.__('Replies to the focused request, or to the only visible one; otherwise goes to the next one');
-  add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), waits);
-  add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), waits);
-  add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), waits);
+  add(COMMANDS.once, trans.__('Allow once'), focused, () => press('1'), isPending);
+  add(COMMANDS.session, trans.__('Allow for this session'), focused, () => press('2'), isPending);
+  add(COMMANDS.deny, trans.__('Deny'), focused, () => press('3'), isPending);
   add(
     COMMANDS.stop,
     trans.__('Stop the tool call'),
@@ -100,7 +100,7 @@ export function addCommands(
     stop,
     () => hub.kernels().length > 0
   );
-  watchFocus();
+  handleCardKeyboard();
   model.changed.connect(() => {
     Object.values(COMMANDS).forEach(id => app.commands.notifyCommandChanged(id));
   });

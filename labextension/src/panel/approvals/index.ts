@@ -1,78 +1,66 @@
-/** Asks are never missed: a tab of the side panel, a count in the status bar, notifications, commands with keys. */
+/** Approvals are never missed: a tab of the side panel, a count in the status bar, notifications, commands with keys. */
 
 import type { ICommandPalette } from '@jupyterlab/apputils';
 import type { IStatusBar } from '@jupyterlab/statusbar';
 
 import type { CardCallbacks, Reply } from '../../card';
-import { answering } from '../../kernel/messages';
-import type { Surroundings, Section } from '../section';
+import { replyCallbacks } from '../../kernel/messages';
+import type { PanelContext } from '../section';
 import { ApprovalModel } from './approvalModel';
-import type { Entry } from './approvalModel';
+import type { Approval } from './approvalModel';
+import { findCard, goToCard, isInSight } from './cardLocation';
 import { addCommands, answerKeys } from './commands';
-import { cardIn, goTo, inSight } from './cardLocation';
-import { notify } from './notify';
-import { approvalsSection } from './section';
-import { ApprovalStatus } from './status';
+import { notifyApprovals } from './notifications';
+import { ApprovalsSection } from './section';
+import { createStatusItem } from './statusItem';
 
-/** What else of JupyterLab is there. */
-export interface Bars {
-  palette: ICommandPalette | null;
-  statusBar: IStatusBar | null;
-}
-
-/** Makes the section, and all that hears of asks while it is not seen. */
-export function makeApprovals({ app, hub, reveal }: Surroundings, { palette, statusBar }: Bars): Section {
+/** Makes the section, and all that reports approvals while it is not seen. */
+export function createApprovals({ app, hub, reveal }: PanelContext, palette: ICommandPalette | null, statusBar: IStatusBar | null): ApprovalsSection {
   const model = new ApprovalModel(hub);
-  const documentOf = (entry: Entry) => hub.kernels().find(({ id }) => id === entry.kernelId)?.document;
-  const callbacks = (entry: Entry): CardCallbacks => ({
-    ...answering(message => hub.send(entry.kernelId, entry.commID, message)),
-    revise: (ask, input) => hub.revise(entry.kernelId, ask, input),
+  const documentOf = ({ kernelId }: Approval) => hub.kernels().find(({ id }) => id === kernelId)?.document;
+  const callbacks = ({ kernelId, commID }: Approval): CardCallbacks => ({
+    ...replyCallbacks(message => hub.send(kernelId, commID, message)),
+    revise: (ask, input) => hub.revise(kernelId, ask, input),
     keys: () => answerKeys(app)
   });
-  const reply = (entry: Entry, answer: Reply): void => {
-    const ask = entry.card?.ui.ask;
+  const reply = (approval: Approval, answer: Reply): void => {
+    const { ask, question } = approval.card?.ui ?? {};
     if (ask) {
-      callbacks(entry).reply?.(ask, answer, {});
+      callbacks(approval).reply?.(ask, answer, {});
+    } else if (question && answer === 'reject') {
+      callbacks(approval).dismiss?.(question);
     }
   };
-  const show = async (entry: Entry): Promise<void> => {
-    const document = documentOf(entry);
-    const card = document && (await goTo(app, document, entry.callID, entry.key));
+  const show = async (approval: Approval): Promise<void> => {
+    const document = documentOf(approval);
+    const card = document && (await goToCard(app, document, approval.callID, approval.key));
     if (!card) {
-      reveal('asks'); // its card is not there any more, and it waits all the same
+      reveal(section.name); // its card is gone, and it waits all the same
     }
   };
   const actions = {
     callbacks,
-    show: (entry: Entry) => void show(entry),
-    allow: (entries: readonly Entry[]) => entries.forEach(entry => reply(entry, 'once')),
-    reject: (entries: readonly Entry[]) =>
-      entries.forEach(entry => {
-        const questions = entry.card?.ui.question;
-        if (questions) {
-          callbacks(entry).dismiss?.(questions);
-        } else {
-          reply(entry, 'reject');
-        }
-      }),
-    seen: (entry: Entry): HTMLElement | null => {
-      const places = [documentOf(entry)?.node, section.node];
-      const cards = places.flatMap(place => (place && cardIn(place, entry.callID)) ?? []);
-      return cards.find(inSight) ?? null;
+    show: (approval: Approval) => void show(approval),
+    allow: (approvals: readonly Approval[]) => approvals.forEach(approval => reply(approval, 'once')),
+    deny: (approvals: readonly Approval[]) => approvals.forEach(approval => reply(approval, 'reject')),
+    visibleCard: (approval: Approval): HTMLElement | null => {
+      const roots = [documentOf(approval)?.node, section.node];
+      const cards = roots.flatMap(root => (root && findCard(root, approval.callID)) ?? []);
+      return cards.find(isInSight) ?? null;
     },
-    visible: (entry: Entry): boolean => {
-      // the panel lists every ask; notifications would lie over its buttons
-      if (!document.hidden && section.node.getClientRects().length > 0) {
+    isVisible: (approval: Approval): boolean => {
+      // the panel lists every approval; notifications would lie over its buttons
+      if (!document.hidden && section.isVisible) {
         return true;
       }
-      const place = documentOf(entry)?.node;
-      const card = place && (cardIn(place, entry.callID) ?? cardIn(place, entry.key));
-      return !!card && inSight(card);
+      const root = documentOf(approval)?.node;
+      const card = root && (findCard(root, approval.callID) ?? findCard(root, approval.key));
+      return !!card && isInSight(card);
     }
   };
-  const section = approvalsSection(model, actions, () => hub.kernels().length);
+  const section = new ApprovalsSection(model, actions, () => hub.kernels().length);
   const next = addCommands(app, model, hub, actions, palette);
-  statusBar?.registerStatusItem('opencode-jupyter:asks', { item: new ApprovalStatus(model, next), align: 'left', rank: 900 });
-  notify(model, actions);
-  return { ...section, changed: model.changed };
+  statusBar?.registerStatusItem('opencode-jupyter:asks', createStatusItem(model, next));
+  notifyApprovals(model, actions);
+  return section;
 }

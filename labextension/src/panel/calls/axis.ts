@@ -1,7 +1,7 @@
-/** Where moments stand on the time axis: time in which nothing happens takes little room, if it is to be folded. */
+/** Positions on the time axis; time in which nothing happens takes little room, if it is to be folded. */
 
 import type { CallRow } from './callLog';
-import { open } from './callLog';
+import { isOpen } from './callLog';
 
 /** The part of the axis that a folded gap takes. */
 const GAP = 0.02;
@@ -17,9 +17,9 @@ interface Stretch {
 }
 
 /** The times in which some call was open, in order. */
-export function busy(calls: readonly CallRow[], now: number): [number, number][] {
+export function busySpans(calls: readonly CallRow[], now: number): [number, number][] {
   const spans = calls
-    .map((call): [number, number] => [call.start, Math.max(call.start + 1, call.end ?? (open(call) ? now : call.start))])
+    .map((call): [number, number] => [call.start, Math.max(call.start + 1, call.end ?? (isOpen(call) ? now : call.start))])
     .sort((a, b) => a[0] - b[0]);
   const merged: [number, number][] = [];
   for (const [from, to] of spans) {
@@ -40,7 +40,7 @@ export class Axis {
   readonly to: number;
 
   constructor(calls: readonly CallRow[], now: number, fold = true) {
-    const spans = busy(calls, now);
+    const spans = busySpans(calls, now);
     this.from = spans[0]?.[0] ?? now;
     this.to = spans[spans.length - 1]?.[1] ?? now + 1;
     const total = spans.reduce((sum, [from, to]) => sum + to - from, 0);

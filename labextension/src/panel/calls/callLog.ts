@@ -1,4 +1,4 @@
-/** The calls of kernels as data: brought up to date, told apart, ordered so that calls stand under the one that made them. */
+/** The calls of a kernel as data: updated, filtered, ordered so that calls stand under the one that made them. */
 
 /** One call, as the kernel's store has it. Times in milliseconds since 1970, by the kernel's clock. */
 export interface CallRow {
@@ -14,13 +14,13 @@ export interface CallRow {
   end: number | null;
   /** Milliseconds that it waited for a person. */
   waited: number;
-  /** Begin and end of each wait; the end of one that goes on is null. */
+  /** Start and end of each wait; null while it lasts. */
   waits: [number, number | null][];
   agent: string;
   by: string;
 }
 
-/** What a kernel answers. */
+/** What a kernel replies. */
 export interface CallsReply {
   calls: CallRow[];
   /** Where to go on. */
@@ -40,30 +40,30 @@ export interface Filter {
 
 export const NO_FILTER: Readonly<Filter> = { tool: '', state: '', agent: '', session: '', text: '' };
 
-/** A call in its place: how deep it stands. */
-export interface Placed {
+/** A call, and in how many others it was made. */
+export interface NestedCall {
   call: CallRow;
   depth: number;
 }
 
 /** Whether it has not ended. */
-export function open(call: CallRow): boolean {
+export function isOpen(call: CallRow): boolean {
   return call.state === 'pending' || call.state === 'running';
 }
 
 /** Since when it waits for a person; undefined: it does not. */
-export function waiting(call: CallRow): number | undefined {
-  return open(call) ? call.waits.find(([, to]) => to === null)?.[0] : undefined;
+export function waitingSince(call: CallRow): number | undefined {
+  return isOpen(call) ? call.waits.find(([, to]) => to === null)?.[0] : undefined;
 }
 
-/** What a call came to, in one word: its outcome where it has one, else its state. */
-export function stateOf(call: CallRow): string {
-  return call.outcome || (waiting(call) === undefined ? call.state : 'waiting');
+/** The outcome of a call; its state where it has none yet. */
+export function outcomeOf(call: CallRow): string {
+  return call.outcome || (waitingSince(call) === undefined ? call.state : 'waiting');
 }
 
 /** Milliseconds that it worked or works: from start to end without its waits for a person. */
-export function worked(call: CallRow, now: number): number {
-  const end = waiting(call) ?? call.end ?? (open(call) ? now : call.start);
+export function workedMs(call: CallRow, now: number): number {
+  const end = waitingSince(call) ?? call.end ?? (isOpen(call) ? now : call.start);
   return Math.max(0, end - call.start - call.waited);
 }
 
@@ -75,7 +75,7 @@ export class CallLog {
   /** The kernel's clock less this page's. */
   skew = 0;
 
-  /** Takes an answer in. */
+  /** Takes in a reply. */
   update(reply: CallsReply): void {
     for (const call of reply.calls) {
       this.calls.set(call.id, call);
@@ -88,21 +88,21 @@ export class CallLog {
   }
 }
 
-/** Whether `call` is among what `filter` chooses. */
-export function chosen(call: CallRow, filter: Filter): boolean {
+/** Whether `call` fits all of `filter`. */
+export function matches(call: CallRow, filter: Filter): boolean {
   const text = filter.text.toLowerCase();
   return (
     (!filter.tool || call.tool === filter.tool) &&
-    (!filter.state || stateOf(call) === filter.state) &&
+    (!filter.state || outcomeOf(call) === filter.state) &&
     (!filter.agent || call.agent === filter.agent) &&
     (!filter.session || call.session === filter.session) &&
     (!text || `${call.tool} ${call.title}`.toLowerCase().includes(text))
   );
 }
 
-/** The chosen calls by their start, each after the one it was made in, deeper by one. */
-export function nest(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Placed[] {
-  const shown = [...calls].filter(call => chosen(call, filter)).sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
+/** The calls that match, by their start, each after the one it was made in, deeper by one. */
+export function nestCalls(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): NestedCall[] {
+  const shown = [...calls].filter(call => matches(call, filter)).sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
   const known = new Set(shown.map(({ id }) => id));
   const below = new Map<string, CallRow[]>();
   for (const call of shown) {
@@ -114,14 +114,14 @@ export function nest(calls: Iterable<CallRow>, filter: Filter = NO_FILTER): Plac
       below.set(key, [call]);
     }
   }
-  const placed: Placed[] = [];
-  const left = (below.get('') ?? []).map((call): Placed => ({ call, depth: 0 })).reverse();
+  const nested: NestedCall[] = [];
+  const left = (below.get('') ?? []).map((call): NestedCall => ({ call, depth: 0 })).reverse();
   for (let next = left.pop(); next; next = left.pop()) {
     const { call, depth } = next;
-    placed.push(next);
-    left.push(...(below.get(call.id) ?? []).map((inner): Placed => ({ call: inner, depth: depth + 1 })).reverse());
+    nested.push(next);
+    left.push(...(below.get(call.id) ?? []).map((inner): NestedCall => ({ call: inner, depth: depth + 1 })).reverse());
   }
-  return placed;
+  return nested;
 }
 
 /** The outermost call that `call` was made in. */
@@ -131,6 +131,6 @@ export function outermost(call: CallRow, calls: ReadonlyMap<string, CallRow>): C
 }
 
 /** The different values of one field, in order, for a list to choose from. */
-export function values(calls: Iterable<CallRow>, of: (call: CallRow) => string): string[] {
+export function distinctValues(calls: Iterable<CallRow>, of: (call: CallRow) => string): string[] {
   return [...new Set([...calls].map(of))].filter(Boolean).sort();
 }

@@ -1,7 +1,7 @@
 /** Calls as a file: one line of comma-separated values or of JSON for each. */
 
 import type { CallRow } from './callLog';
-import { stateOf, worked } from './callLog';
+import { outcomeOf, workedMs } from './callLog';
 
 export const COLUMNS = [
   'notebook',
@@ -22,12 +22,12 @@ export const COLUMNS = [
 type Line = Record<(typeof COLUMNS)[number], string | number | null>;
 
 /** A call with the name of its notebook. */
-export interface Named {
+export interface ExportedCall {
   call: CallRow;
   notebook: string;
 }
 
-function line({ call, notebook }: Named, now: number): Line {
+function exportLine({ call, notebook }: ExportedCall, now: number): Line {
   const { id, parent, session, tool, title, start, end, waited, agent, by } = call;
   return {
     notebook,
@@ -36,10 +36,10 @@ function line({ call, notebook }: Named, now: number): Line {
     session,
     tool,
     title,
-    state: stateOf(call),
+    state: outcomeOf(call),
     start: new Date(start).toISOString(),
     end: end === null ? null : new Date(end).toISOString(),
-    worked_ms: worked(call, now),
+    worked_ms: workedMs(call, now),
     waited_ms: waited,
     agent,
     by
@@ -56,15 +56,15 @@ export function csvField(value: string | number | null): string {
 }
 
 /** All as CSV, with a line of names; lines end as RFC 4180 says. */
-export function toCsv(calls: readonly Named[], now: number): string {
-  const lines = calls.map(named => {
-    const fields = line(named, now);
+export function toCsv(calls: readonly ExportedCall[], now: number): string {
+  const lines = calls.map(exported => {
+    const fields = exportLine(exported, now);
     return COLUMNS.map(name => csvField(fields[name])).join(',');
   });
   return [COLUMNS.join(','), ...lines].map(text => `${text}\r\n`).join('');
 }
 
 /** All as JSON Lines. */
-export function toJsonLines(calls: readonly Named[], now: number): string {
-  return calls.map(named => `${JSON.stringify(line(named, now))}\n`).join('');
+export function toJsonLines(calls: readonly ExportedCall[], now: number): string {
+  return calls.map(exported => `${JSON.stringify(exportLine(exported, now))}\n`).join('');
 }

@@ -1,6 +1,7 @@
-/** What a kernel tells of its rules. */
+/** What a kernel replies about its rules. */
 
-import type { Action } from '../tools/toolRows';
+/** What a rule decides. */
+export type Action = 'allow' | 'ask' | 'deny';
 
 export interface RuleRow {
   n: number;

@@ -1,8 +1,9 @@
 /** The form for a tool's arguments, as JupyterLab's form component takes it, and a form's content as the arguments of a call. */
 
+import { errorMessage } from '../../card/format';
 import { trans } from '../../card/i18n';
 
-/** One parameter of a tool, as the kernel tells it. */
+/** One parameter of a tool, as the kernel describes it. */
 export interface ToolField {
   name: string;
   /** The box that it needs. */
@@ -72,7 +73,7 @@ function box({ name, kind, type, description, required, default: fallback, choic
  *
  * @param problems - receives what cannot be read.
  */
-export function argumentsOf(fields: readonly ToolField[], content: object, problems: Problem[]): Record<string, unknown> {
+export function parseArguments(fields: readonly ToolField[], content: object, problems: Problem[]): Record<string, unknown> {
   const typed = new Map<string, unknown>(Object.entries(content));
   const values = fields.map(field => [field.name, valueOf(field, typed.get(field.name), problems)] as const);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
@@ -91,7 +92,7 @@ function valueOf({ name, kind, required }: ToolField, typed: unknown, problems: 
   try {
     value = kind === 'json' ? JSON.parse(typed) : numberOf(typed);
   } catch (error) {
-    problems.push({ path, message: trans.__('This is not valid JSON: %1', error instanceof Error ? error.message : String(error)) });
+    problems.push({ path, message: trans.__('This is not valid JSON: %1', errorMessage(error)) });
   }
   if (!isExact(value)) {
     problems.push({ path, message: trans.__('A number has too many digits for this form; write the line by hand.') });
@@ -113,7 +114,7 @@ function isExact(value: unknown): boolean {
 }
 
 /** Problems beside the field that has them, and those that belong to none. */
-export function errorsOf(fields: readonly ToolField[], problems: readonly Problem[]): { errors: ErrorSchema; others: Problem[] } {
+export function groupProblems(fields: readonly ToolField[], problems: readonly Problem[]): { errors: ErrorSchema; others: Problem[] } {
   const errors: ErrorSchema = {};
   const others: Problem[] = [];
   for (const problem of problems) {
@@ -123,11 +124,11 @@ export function errorsOf(fields: readonly ToolField[], problems: readonly Proble
       others.push(problem);
       continue;
     }
-    let place = (errors[field.name] ??= {}) as ErrorSchema;
+    let ofField = (errors[field.name] ??= {}) as ErrorSchema;
     if (field.kind === 'list' && index !== undefined) {
-      place = (place[index] ??= {}) as ErrorSchema;
+      ofField = (ofField[index] ??= {}) as ErrorSchema;
     }
-    (place.__errors ??= []).push(problem.message);
+    (ofField.__errors ??= []).push(problem.message);
   }
   return { errors, others };
 }
