@@ -14,7 +14,7 @@ import { serverRunsCells } from './kernel/requests';
 import panel from './panel';
 import kernels, { IKernelHub } from './kernel/hub';
 import type { KernelHub } from './kernel/hub';
-import { dropSuperseded, watch } from './notebook/orphanedCards';
+import { dropSuperseded, watchNotebook } from './notebook/orphanedCards';
 import type { ControlBridge } from './kernel/messages';
 import notebook from './notebook';
 import settings from './panel/settings';
@@ -32,7 +32,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, hub, typesetter);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel: NotebookPanel, context: NotebookPanel['context']): void => {
-        void watch(panel, context, id => hub.comms.shown(id));
+        void watchNotebook(panel, context, id => hub.comms.shown(id));
         if (serverRunsCells()) {
           const look = (): void => void (panel.isDisposed || dropSuperseded(panel));
           const closed = (): void => SETTLED_MS.forEach(delay => setTimeout(look, delay));

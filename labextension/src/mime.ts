@@ -9,7 +9,7 @@ import type { CardCallbacks } from './card';
 import { showCall } from './card/showCall';
 import { checkedPart, checkedRun } from './card/savedCheck';
 import { trans } from './card/i18n';
-import { connect } from './kernel/liveWidget';
+import { connectCard } from './kernel/liveWidget';
 import type { Model } from './kernel/liveWidget';
 import { WIDGET_MIME } from './notebook/orphanedCards';
 import { bridge, openCallbacks } from './kernel/messages';
@@ -33,9 +33,9 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     const callbacks: CardCallbacks = { ...openCallbacks(this.node), more: part => actions(part, runner) };
     const { data, metadata } = model;
     const plain = data['text/plain'] ?? '';
-    const words = Array.isArray(plain) ? plain.join('') : String(plain);
+    const plainText = Array.isArray(plain) ? plain.join('') : String(plain);
     this.clear();
-    const saved = (): void => {
+    const drawSaved = (): void => {
       this.node.replaceChildren();
       const run = checkedRun(joinSaved(data[RUN_MIME], metadata));
       const part = run ? undefined : checkedPart(joinSaved(data[CARD_MIME], metadata));
@@ -45,29 +45,29 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
         renderCard(this.node, part, callbacks);
       } else {
         const text = document.createElement('pre');
-        text.textContent = words || trans.__('A tool card of a later version; update opencode-jupyter to see it.');
+        text.textContent = plainText || trans.__('A tool card of a later version; update opencode-jupyter to see it.');
         this.node.append(text);
       }
     };
-    drawNearby(this.node, words, () => {
+    drawNearby(this.node, plainText, () => {
       const view = data[WIDGET_MIME] as { model_id?: unknown } | undefined;
       const widget = typeof view?.model_id === 'string' ? bridge()?.liveModel?.(this.node, view.model_id) : undefined;
       if (widget) {
-        this.drawLive(widget, saved);
+        this.drawLive(widget, drawSaved);
       } else {
-        saved();
+        drawSaved();
       }
     });
   }
 
   /** Draws a live card where JupyterLab, which trusts the cell's output not, draws no widget; `saved` until its state is known. */
-  private drawLive(model: Model, saved: () => void): void {
-    this.disconnect = connect(model, this.node, (_, el, callbacks, more) => {
+  private drawLive(model: Model, drawSaved: () => void): void {
+    this.disconnect = connectCard(model, this.node, (_, el, callbacks, more) => {
       let end: (() => void) | undefined;
       const start = (): void => {
         const show = model.get('run') ? showRun : model.get('part') ? showCall : undefined;
         if (show && !end) {
-          this.wipe();
+          this.disposeViews();
           end = show(model, el, callbacks, more);
         }
       };
@@ -75,7 +75,7 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
       model.on('change:part', start);
       model.on('change:run', start);
       model.on('close', close);
-      saved();
+      drawSaved();
       start();
       return () => {
         model.off('change:part', start);
@@ -95,10 +95,10 @@ class CardRenderer extends Widget implements IRenderMime.IRenderer {
     forget(this.node);
     this.disconnect?.();
     this.disconnect = undefined;
-    this.wipe();
+    this.disposeViews();
   }
 
-  private wipe(): void {
+  private disposeViews(): void {
     disposeRun(this.node);
     disposeCard(this.node);
   }

@@ -2,6 +2,6 @@
 
 import css from '../style/card.css';
 import { showCall } from './card/showCall';
-import { live } from './kernel/liveWidget';
+import { createWidget } from './kernel/liveWidget';
 
-export default live('card', css, showCall);
+export default createWidget('card', css, showCall);

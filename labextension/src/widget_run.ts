@@ -2,7 +2,7 @@
 
 import css from '../style/card.css';
 import runCss from '../style/run.css';
-import { live } from './kernel/liveWidget';
+import { createWidget } from './kernel/liveWidget';
 import { showRun } from './run/showRun';
 
-export default live('run', css + runCss, showRun);
+export default createWidget('run', css + runCss, showRun);

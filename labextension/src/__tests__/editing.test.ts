@@ -4,7 +4,7 @@ import { forceParsing, language, syntaxTree } from '@codemirror/language';
 import { pythonLanguage } from '@codemirror/lang-python';
 
 import { highlighting, patchLine } from '../editing/highlight';
-import { drawn, lines } from '../editing/hover';
+import { helpLines, renderHelp } from '../editing/hover';
 import { magicOf, words } from '../editing/magicLine';
 import { positionIn, replaceProviders, ToolCompleter } from '../editing/completer';
 import { bodyOf, tokens } from '../editing/tokens';
@@ -25,20 +25,20 @@ test('words', () => {
 });
 
 test('what a word means, in lines', () => {
-  expect(lines({ kind: 'tool', name: 'read', source: 'built in', usage: '%tool read filePath [limit]', description: 'Reads a file.' })).toEqual([
+  expect(helpLines({ kind: 'tool', name: 'read', source: 'built in', usage: '%tool read filePath [limit]', description: 'Reads a file.' })).toEqual([
     'read (built in)', '%tool read filePath [limit]', 'Reads a file.'
   ]);
-  expect(lines({ kind: 'parameter', name: 'limit', type: 'integer', default: 20, description: 'How many.' })).toEqual([
+  expect(helpLines({ kind: 'parameter', name: 'limit', type: 'integer', default: 20, description: 'How many.' })).toEqual([
     'limit', 'Type: integer · Optional · Default: 20', 'How many.'
   ]);
-  expect(lines({ kind: 'parameter', name: 'on', type: 'boolean', required: true, choices: [true, false] })).toEqual([
+  expect(helpLines({ kind: 'parameter', name: 'on', type: 'boolean', required: true, choices: [true, false] })).toEqual([
     'on', 'Type: boolean · Required · Values: true, false'
   ]);
-  expect(lines({ kind: 'option', name: '--timeout SECONDS', description: 'stop after' })).toEqual(['--timeout SECONDS', 'stop after']);
+  expect(helpLines({ kind: 'option', name: '--timeout SECONDS', description: 'stop after' })).toEqual(['--timeout SECONDS', 'stop after']);
 });
 
 test('a tool’s own words are text', () => {
-  const node = drawn({ found: true, kind: 'tool', name: 'odd\u202e', description: '<img src=x onerror=alert(1)>' });
+  const node = renderHelp({ found: true, kind: 'tool', name: 'odd\u202e', description: '<img src=x onerror=alert(1)>' });
   expect(node.querySelector('img')).toBeNull();
   expect(node.textContent).toContain('<img src=x');
   expect(node.textContent).not.toContain('\u202e');

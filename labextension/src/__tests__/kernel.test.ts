@@ -1,6 +1,6 @@
 import { CARD_MIME } from '../card';
 import { documentOf, requestKernel } from '../kernel/requests';
-import { watch } from '../notebook/orphanedCards';
+import { watchNotebook } from '../notebook/orphanedCards';
 
 const REQUEST = { kind: 'page' as const, path: '/data/tool_1', line: 1, count: 400 };
 
@@ -110,7 +110,7 @@ describe('live cards whose kernel has ended', () => {
       statusChanged: { connect: (slot: typeof status) => (status = slot) },
       kernelChanged: { connect: () => undefined }
     };
-    const watched = watch({ content: { model: { cells } } } as never, { ready: Promise.resolve(), sessionContext } as never);
+    const watched = watchNotebook({ content: { model: { cells } } } as never, { ready: Promise.resolve(), sessionContext } as never);
     const ended = (id: string): void => {
       delete answer.content.comms[id];
     };

@@ -13,7 +13,7 @@ import type { CardAsk, CardCallbacks, CardRule, Reply, ReplyOptions, Scope } fro
 export { GUARD_MS, RETRY_MS };
 
 /** Several patterns, each with the rule that decides it; those that are asked for stand out. */
-function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
+function patternList(patterns: string[], rules: CardRule[]): HTMLElement {
   const list = el('ul', 'oc-each');
   patterns.forEach((pattern, index) => {
     const { code, from } = ruleWords(rules[index]);
@@ -28,7 +28,7 @@ function withRules(patterns: string[], rules: CardRule[]): HTMLElement {
 export class ApprovalView extends RequestView {
   private readonly first = el('div', 'oc-step');
   private readonly second = el('div', 'oc-step');
-  private readonly word = el('input', 'oc-word');
+  private readonly reason = el('input', 'oc-word');
   private readonly fields: HTMLInputElement[] = [];
   private form: ReviseForm | undefined;
 
@@ -65,7 +65,7 @@ export class ApprovalView extends RequestView {
   /** Takes what may change while an ask waits. */
   update(ask: CardAsk): void {
     this.ask = ask;
-    this.move(ask.position);
+    this.setPosition(ask.position);
   }
 
   /** A key pressed in the card, outside its text fields. True if it meant something here. */
@@ -80,7 +80,7 @@ export class ApprovalView extends RequestView {
       this.send('once');
     } else if (key === '2' && !two && this.ask.always.length) {
       this.patterns();
-    } else if (key === '4' && !two && this.mayChange) {
+    } else if (key === '4' && !two && this.canChange) {
       this.change();
     } else if ((key === '3' || key === 'Escape') && !two) {
       this.deny();
@@ -116,15 +116,15 @@ export class ApprovalView extends RequestView {
     const question = el('div', 'oc-question');
     question.append(el('b', '', ask.question ? trans.__(ask.question) : trans.__('Allow %1?', visibleLine(ask.permission))));
     const shown = ask.path && (ask.diff || ask.diffs) ? [ask.path] : ask.patterns;
-    const saysIt = shown.length === 1 && shown[0] === ask.command?.trim();
+    const repeatsCommand = shown.length === 1 && shown[0] === ask.command?.trim();
     const each = shown.length > 1 && ask.rules?.length === shown.length ? ask.rules : undefined;
-    for (const pattern of saysIt || each ? [] : shown) {
+    for (const pattern of repeatsCommand || each ? [] : shown) {
       question.append(' ', el('code', '', visibleLine(pattern)));
     }
-    question.append(' ', this.place);
+    question.append(' ', this.position);
     strip.append(question);
     if (each) {
-      strip.append(withRules(shown, each));
+      strip.append(patternList(shown, each));
     } else if (ask.rule) {
       const why = el('div', 'oc-why', `${trans.__('rule')} `);
       const { code, from } = ruleWords(ask.rule);
@@ -139,17 +139,17 @@ export class ApprovalView extends RequestView {
     const once = button(yes, '1', 'oc-button oc-go', () => this.send('once'));
     const session = button(trans.__('Allow for this session…'), '2', 'oc-button', () => this.patterns());
     const no = button(trans.__('Deny'), '3', 'oc-button', () => this.deny());
-    this.word.type = 'text';
-    this.word.placeholder = trans.__('Reason (sent to the model)');
-    this.word.setAttribute('aria-label', this.word.placeholder);
-    this.word.title = trans.__('Enter denies the call with this reason');
+    this.reason.type = 'text';
+    this.reason.placeholder = trans.__('Reason (sent to the model)');
+    this.reason.setAttribute('aria-label', this.reason.placeholder);
+    this.reason.title = trans.__('Enter denies the call with this reason');
     // Escape: out of the field, where keys answer again
-    onEnterEscape(this.word, () => this.deny(), () => this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true }));
+    onEnterEscape(this.reason, () => this.deny(), () => this.node.closest<HTMLElement>('.oc-card')?.focus({ preventScroll: true }));
     const change = button(trans.__('Change…'), '4', 'oc-button', () => this.change());
     change.title = trans.__('Change the arguments before the call runs');
-    row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.mayChange ? [change] : []));
+    row.append(once, ...(this.ask.always.length ? [session] : []), no, ...(this.canChange ? [change] : []));
     if (this.byModel) {
-      row.append(this.word);
+      row.append(this.reason);
     }
     this.controls.push(once, session, no, change);
     const keys = this.callbacks.keys?.() ?? {};
@@ -193,17 +193,17 @@ export class ApprovalView extends RequestView {
 
   private patterns(): void {
     if (this.alive) {
-      this.turn(this.first, this.second);
+      this.switchStep(this.first, this.second);
     }
   }
 
   /** The arguments, whole: the card's own may be cut. */
-  private get given(): Record<string, unknown> {
+  private get fullInput(): Record<string, unknown> {
     return this.ask.input ?? this.input;
   }
 
-  private get mayChange(): boolean {
-    return !!this.ask.editable && !!this.callbacks.revise && Object.keys(this.given).length > 0;
+  private get canChange(): boolean {
+    return !!this.ask.editable && !!this.callbacks.revise && Object.keys(this.fullInput).length > 0;
   }
 
   private change(): void {
@@ -212,32 +212,32 @@ export class ApprovalView extends RequestView {
       return;
     }
     if (!this.form) {
-      this.form = new ReviseForm(this.given, input => revise(this.ask, input), () => this.back());
+      this.form = new ReviseForm(this.fullInput, input => revise(this.ask, input), () => this.back());
       this.controls.push(...this.form.controls);
       this.note.before(this.form.node);
     }
-    this.turn(this.first, this.form.node);
+    this.switchStep(this.first, this.form.node);
   }
 
   private back(): void {
-    this.turn(this.second.hidden && this.form ? this.form.node : this.second, this.first);
+    this.switchStep(this.second.hidden && this.form ? this.form.node : this.second, this.first);
   }
 
   /** From one step to the other. The person's focus, if it was here, goes along; it never comes here by itself. */
-  private turn(from: HTMLElement, to: HTMLElement): void {
+  private switchStep(from: HTMLElement, to: HTMLElement): void {
     const focused = hasFocus(this.node) || hasFocus(this.node.parentElement ?? this.node);
     show(from, false);
     show(to, true);
     setText(this.note, '');
     if (focused) {
-      const place = to === this.second ? this.fields[0] : to === this.first ? this.node.closest<HTMLElement>('.oc-card') : this.form;
-      place?.focus({ preventScroll: true });
+      const target = to === this.second ? this.fields[0] : to === this.first ? this.node.closest<HTMLElement>('.oc-card') : this.form;
+      target?.focus({ preventScroll: true });
     }
     this.guard();
   }
 
   private deny(): void {
-    const message = this.word.value.trim();
+    const message = this.reason.value.trim();
     this.send('reject', message ? { message } : {});
   }
 

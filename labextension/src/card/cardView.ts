@@ -37,12 +37,12 @@ export function renderCard(root: HTMLElement, part: CardPart, callbacks: CardCal
 
 // cards follow the person's preferences as they change
 document.addEventListener(CHANGED, () => {
-  document.querySelectorAll('.oc-card').forEach(({ parentElement }) => parentElement && views.get(parentElement)?.again());
+  document.querySelectorAll('.oc-card').forEach(({ parentElement }) => parentElement && views.get(parentElement)?.redraw());
 });
 
 /** Puts a new end of the live output into the card at `root`, leaving all else alone. */
 export function updateTail(root: HTMLElement, tail: TailUpdate): void {
-  views.get(root)?.tailUpdate(tail);
+  views.get(root)?.updateTail(tail);
 }
 
 /** Ends the timers of the card at `root` and empties it. */
@@ -66,7 +66,7 @@ class CardView {
     ansiText(this.part.state.error ?? '')
   );
   private readonly bodies = new BodiesView();
-  private readonly nest = el('div', 'oc-nest');
+  private readonly childList = el('div', 'oc-nest');
   private readonly folds = new FoldedCalls();
   private readonly cut = el('div', 'oc-cut');
   private readonly foot: FooterView;
@@ -97,7 +97,7 @@ class CardView {
     head.append(this.tool, this.title, this.state.node, this.time, this.controls.stop);
     const { bar, message, announcement } = this.progress;
     card.append(head, bar, message, announcement, this.diff.node, ...this.bodies.nodes, this.text.node, this.error.node);
-    card.append(this.nest, this.cut, this.foot.node);
+    card.append(this.childList, this.cut, this.foot.node);
     card.addEventListener('keydown', event => this.pressKey(event));
     root.replaceChildren(card);
   }
@@ -129,7 +129,7 @@ class CardView {
   }
 
   /** The preferences have changed. */
-  again(): void {
+  redraw(): void {
     this.setLines();
     this.update(this.part);
   }
@@ -138,7 +138,7 @@ class CardView {
     this.card.style.setProperty('--oc-lines', String(preferences().outputLines));
   }
 
-  tailUpdate(tail: TailUpdate): void {
+  updateTail(tail: TailUpdate): void {
     if (this.part && isLive(this.part)) {
       this.liveTail = tail;
       this.drawOutput(true);
@@ -237,7 +237,7 @@ class CardView {
   }
 
   private drawChildren(parts: CardPart[]): void {
-    show(this.nest, parts.length > 0);
+    show(this.childList, parts.length > 0);
     const gone = new Set(this.children.keys());
     let before: HTMLElement | undefined;
     const entries = parts.map((part, index) => {
@@ -249,7 +249,7 @@ class CardView {
         this.children.set(key, root);
       }
       if (!root.parentNode || before?.nextElementSibling !== root) {
-        this.place(root, before);
+        this.insertChild(root, before);
       }
       before = root;
       renderCard(root, part, this.callbacks, true);
@@ -267,7 +267,7 @@ class CardView {
   }
 
   /** Puts a child behind the one before it, if it does not stand there but for a line that folds. */
-  private place(root: HTMLElement, before: HTMLElement | undefined): void {
+  private insertChild(root: HTMLElement, before: HTMLElement | undefined): void {
     const previous = root.previousElementSibling;
     const real = previous?.classList.contains('oc-fold') ? previous.previousElementSibling : previous;
     if (root.parentNode && (real ?? undefined) === before) {
@@ -276,7 +276,7 @@ class CardView {
     if (before) {
       before.after(root);
     } else {
-      this.nest.prepend(root);
+      this.childList.prepend(root);
     }
   }
 

@@ -113,9 +113,9 @@ export function diffPairs(rows: DiffRow[]): DiffPair[] {
     for (; at < rows.length && (rows[at].sign === '+' || (rows[at].sign === '\\' && added.length)); at++) {
       added.push(rows[at]);
     }
-    for (let place = 0; place < Math.max(removed.length, added.length); place++) {
-      const left = removed[place];
-      const right = added[place];
+    for (let index = 0; index < Math.max(removed.length, added.length); index++) {
+      const left = removed[index];
+      const right = added[index];
       if (left?.sign === '-' && right?.sign === '+') {
         [left.marks, right.marks] = changedWords(left.text, right.text);
       }

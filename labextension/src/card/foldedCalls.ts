@@ -14,7 +14,7 @@ export const FOLD_FROM = 3;
 const NAMES = 4;
 
 /** Something in a list. */
-export interface Folded {
+export interface ListEntry {
   node: HTMLElement;
   /** The tool, if it is a call that ended well; nothing for what is never folded. */
   settled?: string;
@@ -22,13 +22,13 @@ export interface Folded {
 
 /** The lines of one list. */
 export class FoldedCalls {
-  private readonly lines = new Map<HTMLElement, Line>();
+  private readonly lines = new Map<HTMLElement, FoldLine>();
 
   /** Puts lines where they belong; `entries` are all that is in the list, in their order. */
-  update(entries: Folded[]): void {
-    const starts = new Map<HTMLElement, Folded[]>();
+  update(entries: ListEntry[]): void {
+    const starts = new Map<HTMLElement, ListEntry[]>();
     if (preferences().foldCalls) {
-      let run: Folded[] = [];
+      let run: ListEntry[] = [];
       for (const entry of [...entries, undefined]) {
         if (entry?.settled !== undefined) {
           run.push(entry);
@@ -42,7 +42,7 @@ export class FoldedCalls {
     }
     for (const [first, line] of this.lines) {
       if (!starts.has(first)) {
-        line.end();
+        line.remove();
         this.lines.delete(first);
       }
     }
@@ -50,7 +50,7 @@ export class FoldedCalls {
     for (const [first, members] of starts) {
       let line = this.lines.get(first);
       if (!line) {
-        line = new Line();
+        line = new FoldLine();
         this.lines.set(first, line);
       }
       line.update(members);
@@ -61,14 +61,14 @@ export class FoldedCalls {
 
   /** Takes all lines away. */
   clear(): void {
-    this.lines.forEach(line => line.end());
+    this.lines.forEach(line => line.remove());
     this.lines.clear();
   }
 }
 
-class Line {
+class FoldLine {
   private readonly button = el('button', 'oc-fold');
-  private members: Folded[] = [];
+  private members: ListEntry[] = [];
   private open = false;
 
   constructor() {
@@ -79,7 +79,7 @@ class Line {
     });
   }
 
-  update(members: Folded[]): void {
+  update(members: ListEntry[]): void {
     this.members = members;
     if (members[0].node.previousSibling !== this.button) {
       members[0].node.before(this.button);
@@ -95,7 +95,7 @@ class Line {
     this.draw();
   }
 
-  end(): void {
+  remove(): void {
     this.button.remove();
     this.members.forEach(({ node }) => node.classList.remove('oc-folded'));
   }

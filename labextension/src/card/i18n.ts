@@ -11,12 +11,12 @@ export interface Translation {
 }
 
 const KEY = '__opencode_jupyter_trans';
-type Place = { [KEY]?: Translation };
+type PageGlobals = { [KEY]?: Translation };
 
 /** Puts the arguments in the place of `%1`, `%2`, …; those of `_n` begin with the number. */
 export function fill(text: string, args: unknown[]): string {
-  return text.replace(/%(\d+)/g, (whole, place: string) => {
-    const at = Number(place) - 1;
+  return text.replace(/%(\d+)/g, (whole, number: string) => {
+    const at = Number(number) - 1;
     return at < args.length ? String(args[at]) : whole;
   });
 }
@@ -26,7 +26,7 @@ const english: Translation = {
   _n: (singular, plural, n, ...args) => fill(n === 1 ? singular : plural, [n, ...args])
 };
 
-const current = (): Translation => (globalThis as Place)[KEY] ?? english;
+const current = (): Translation => (globalThis as PageGlobals)[KEY] ?? english;
 
 /** The texts in the language of the page. */
 export const trans: Translation = {
@@ -36,5 +36,5 @@ export const trans: Translation = {
 
 /** Has all texts of this page go through `translation` from now on; without one they are English. */
 export function setTranslation(translation: Translation | undefined): void {
-  (globalThis as Place)[KEY] = translation;
+  (globalThis as PageGlobals)[KEY] = translation;
 }

@@ -30,16 +30,16 @@ export const DEFAULTS: Readonly<Preferences> = {
 /** Dispatched on `globalThis.document` after a change. */
 export const CHANGED = 'opencode-jupyter-preferences';
 const KEY = '__opencode_jupyter_preferences';
-type Place = { [KEY]?: Partial<Preferences> };
+type PageGlobals = { [KEY]?: Partial<Preferences> };
 
 /** What holds now. */
 export function preferences(): Preferences {
-  return { ...DEFAULTS, ...(globalThis as Place)[KEY] };
+  return { ...DEFAULTS, ...(globalThis as PageGlobals)[KEY] };
 }
 
 /** Takes over `chosen`; what has another type than its default is left out. */
 export function setPreferences(chosen: Record<string, unknown>): void {
   const valid = Object.entries(DEFAULTS).filter(([name, value]) => typeof chosen[name] === typeof value);
-  (globalThis as Place)[KEY] = Object.fromEntries(valid.map(([name]) => [name, chosen[name]]));
+  (globalThis as PageGlobals)[KEY] = Object.fromEntries(valid.map(([name]) => [name, chosen[name]]));
   document.dispatchEvent(new Event(CHANGED));
 }

@@ -8,7 +8,7 @@ import type { CardCallbacks, CardQuestion, CardQuestions } from './types';
 
 /** The questions one request puts; made anew for every request. */
 export class QuestionView extends RequestView {
-  private readonly blocks: Block[] = [];
+  private readonly blocks: QuestionBlock[] = [];
   private readonly send: HTMLButtonElement | undefined;
   /** Whether the person was told that a question is open. */
   private warned = false;
@@ -21,12 +21,12 @@ export class QuestionView extends RequestView {
     const strip = el('div', 'oc-strip');
     const active = !!callbacks.answer;
     for (const [index, question] of asked.questions.entries()) {
-      const block = new Block(question, `oc-${asked.id}-${index}`, active, () => this.changed());
+      const block = new QuestionBlock(question, `oc-${asked.id}-${index}`, active, () => this.changed());
       this.blocks.push(block);
       this.controls.push(...block.controls);
       strip.append(block.node);
     }
-    this.blocks[0]?.title.append(' ', this.place);
+    this.blocks[0]?.title.append(' ', this.position);
     if (active) {
       const row = el('div', 'oc-buttons oc-step');
       this.send = button(trans.__('Answer'), 'Enter', 'oc-button oc-go', () => this.answer());
@@ -48,7 +48,7 @@ export class QuestionView extends RequestView {
   /** Takes what may change while the questions wait. */
   update(asked: CardQuestions): void {
     this.asked = asked;
-    this.move(asked.position);
+    this.setPosition(asked.position);
   }
 
   press(key: string, target: HTMLElement): boolean {
@@ -106,7 +106,7 @@ export class QuestionView extends RequestView {
 }
 
 /** One question. */
-class Block {
+class QuestionBlock {
   readonly node = el('div', 'oc-q');
   readonly title = el('div', 'oc-question');
   readonly controls: HTMLInputElement[] = [];

@@ -16,7 +16,7 @@ type Control = HTMLButtonElement | HTMLInputElement | HTMLTextAreaElement;
 /** One thing that a person is asked; made anew for every ask. */
 export abstract class RequestView {
   readonly node = el('div', 'oc-ask');
-  protected readonly place = el('span', 'oc-place');
+  protected readonly position = el('span', 'oc-place');
   protected readonly note = el('div', 'oc-note');
   protected readonly controls: Control[] = [];
   protected alive = false;
@@ -36,9 +36,9 @@ export abstract class RequestView {
   abstract press(key: string, target: HTMLElement): boolean;
 
   /** Takes what may change while an ask waits: its place in the queue. */
-  move(position: [number, number] | undefined): void {
+  setPosition(position: [number, number] | undefined): void {
     const [at, of] = position ?? [1, 1];
-    setText(this.place, of > 1 ? trans.__('%1 of %2 waiting', at, of) : '');
+    setText(this.position, of > 1 ? trans.__('%1 of %2 waiting', at, of) : '');
   }
 
   /** Ends the timers. */

@@ -6,16 +6,16 @@ import { Text } from '@jupyterlab/coreutils';
 import { requestKernel } from '../kernel/requests';
 import type { KernelHub } from '../kernel/hub';
 import { preferences } from '../card/preferences';
-import { lines } from './hover';
+import { helpLines } from './hover';
 import { LONGEST, magicOf } from './magicLine';
 import type { Magic } from './magicLine';
 import type { CompleteReply } from './messages';
 
 /** How often a kernel is asked that has found nothing in its time yet: the first question imports what answers. */
-const TIMES = 5;
+const ATTEMPTS = 5;
 
 /** A place in a cell. */
-export interface Place {
+export interface CellPosition {
   /** Where its line begins in the cell. */
   begin: number;
   /** The line up to the place. */
@@ -27,7 +27,7 @@ export interface Place {
 }
 
 /** The place `index` of `text`, if a line of ours is there, or the body of `%%agent`. */
-export function positionIn(text: string, index: number): Place | null {
+export function positionIn(text: string, index: number): CellPosition | null {
   const begin = text.lastIndexOf('\n', index - 1) + 1;
   const until = text.slice(begin, index);
   if (until.length > LONGEST) {
@@ -68,17 +68,17 @@ export class ToolCompleter implements ICompletionProvider {
   }
 
   async fetch({ text, offset }: CompletionHandler.IRequest, { session }: ICompletionContext): Promise<CompletionHandler.ICompletionItemsReply> {
-    const place = positionIn(text, Text.charIndexToJsIndex(offset, text));
+    const position = positionIn(text, Text.charIndexToJsIndex(offset, text));
     const nothing = { start: offset, end: offset, items: [] };
-    if (!place || !session?.kernel) {
+    if (!position || !session?.kernel) {
       return nothing;
     }
-    const { begin, first, until } = place;
+    const { begin, first, until } = position;
     // the first line says what cell it is; the others are of no interest
     const code = first === null ? until : `${first}\n${until}`;
     const request = { kind: 'complete' as const, code, cursor_pos: [...code].length };
     let reply: CompleteReply = { late: true };
-    for (let time = 0; reply.late && time < TIMES; time++) {
+    for (let attempt = 0; reply.late && attempt < ATTEMPTS; attempt++) {
       reply = (await this.ask(session.kernel, request).catch(() => ({}))) as CompleteReply;
     }
     const characters = [...until];
@@ -95,7 +95,7 @@ export class ToolCompleter implements ICompletionProvider {
         label,
         insertText: label,
         type,
-        ...(help && { documentation: lines(help).join('\n\n') })
+        ...(help && { documentation: helpLines(help).join('\n\n') })
       }))
     };
   }
@@ -106,7 +106,7 @@ interface Providers {
   getProviders?(): Map<string, ICompletionProvider>;
 }
 
-const OTHERS = ['CompletionProvider:kernel', 'CompletionProvider:context'];
+const JUPYTERLAB_PROVIDERS = ['CompletionProvider:kernel', 'CompletionProvider:context'];
 
 /**
  * Keeps JupyterLab's own two providers off the lines that `ours` answers. The menu waits for every applicable provider,
@@ -114,7 +114,7 @@ const OTHERS = ['CompletionProvider:kernel', 'CompletionProvider:context'];
  */
 export function replaceProviders(manager: unknown, ours: ToolCompleter): void {
   const providers = (manager as Providers).getProviders?.();
-  for (const id of OTHERS) {
+  for (const id of JUPYTERLAB_PROVIDERS) {
     const other = providers?.get(id);
     if (other) {
       const before = other.isApplicable.bind(other);

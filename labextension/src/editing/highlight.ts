@@ -21,7 +21,7 @@ const IPYTHON = 'text/x-ipython';
 /** Gives the languages that JupyterLab has. */
 export interface Languages {
   /** By name, or by the name of a file; null: none such. Loaded when first wanted. */
-  load(wanted: { name?: string; file?: string }): Promise<Language | null>;
+  load(request: { name?: string; file?: string }): Promise<Language | null>;
 }
 
 /** What a cell is. */
@@ -31,10 +31,10 @@ interface Plan {
   key: string;
 }
 
-const NONE: Plan = { body: null, key: '' };
+const NO_PLAN: Plan = { body: null, key: '' };
 /** Of a cell of Python with lines of ours. */
 const LINES: Plan = { body: null, key: 'lines' };
-const arrived = StateEffect.define<{ key: string; language: Language }>();
+const languageLoaded = StateEffect.define<{ key: string; language: Language }>();
 /** What no language is known for: plain text, and nothing of Python. */
 const plain = StreamLanguage.define({ name: 'plain', token: stream => (stream.skipToEnd(), null) });
 
@@ -58,10 +58,10 @@ function planOf(doc: Text): Plan {
       return LINES;
     }
   }
-  return NONE;
+  return NO_PLAN;
 }
 
-interface Held {
+interface CellLanguage {
   plan: Plan;
   /** In its place until it is loaded: plain text for a body, nothing for Python. */
   language: Language | null;
@@ -69,19 +69,19 @@ interface Held {
 
 /** The editor extension; `mimeType` gives that of the editor's model. */
 export function highlighting(languages: Languages, mimeType: () => string): Extension {
-  const held = StateField.define<Held>({
-    create: state => hold(mimeType() === IPYTHON ? planOf(state.doc) : NONE),
+  const heldLanguage = StateField.define<CellLanguage>({
+    create: state => cellLanguage(mimeType() === IPYTHON ? planOf(state.doc) : NO_PLAN),
     update(value, { newDoc, docChanged, reconfigured, effects }) {
       // reconfigured: the editor's own language came or went; so may have ours
       const now = docChanged || reconfigured ? planOf(newDoc) : value.plan;
-      const plan = mimeType() === IPYTHON ? now : NONE;
-      const next = plan.key === value.plan.key ? value : hold(plan);
-      const loaded = effects.find(effect => effect.is(arrived) && effect.value.key === next.plan.key);
+      const plan = mimeType() === IPYTHON ? now : NO_PLAN;
+      const next = plan.key === value.plan.key ? value : cellLanguage(plan);
+      const loaded = effects.find(effect => effect.is(languageLoaded) && effect.value.key === next.plan.key);
       return loaded ? { plan: next.plan, language: loaded.value.language } : next;
     }
   });
 
-  const hold = (plan: Plan): Held => ({ plan, language: plan.body ? plain : null });
+  const cellLanguage = (plan: Plan): CellLanguage => ({ plan, language: plan.body ? plain : null });
 
   const load = async (plan: Plan): Promise<Language | null> => {
     const { body } = plan;
@@ -104,21 +104,21 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
       }
 
       update(update: ViewUpdate): void {
-        const now = update.state.field(held);
-        if (update.docChanged || update.viewportChanged || now !== update.startState.field(held)) {
+        const now = update.state.field(heldLanguage);
+        if (update.docChanged || update.viewportChanged || now !== update.startState.field(heldLanguage)) {
           this.follow(update.view);
         }
       }
 
       private follow(view: EditorView): void {
-        const { plan } = view.state.field(held);
-        this.decorations = plan === NONE ? Decoration.none : paint(view, plan);
+        const { plan } = view.state.field(heldLanguage);
+        this.decorations = plan === NO_PLAN ? Decoration.none : paint(view, plan);
         if (this.loadedKey !== plan.key) {
           this.loadedKey = plan.key;
           void load(plan)
             .then(loaded => {
               if (loaded && this.loadedKey === plan.key) {
-                view.dispatch({ effects: arrived.of({ key: plan.key, language: loaded }) });
+                view.dispatch({ effects: languageLoaded.of({ key: plan.key, language: loaded }) });
               }
             })
             .catch(() => undefined); // then the cell stays as plain as it is
@@ -128,12 +128,12 @@ export function highlighting(languages: Languages, mimeType: () => string): Exte
     { decorations: value => value.decorations }
   );
 
-  const chosen = language.computeN([held], state => {
-    const { language: own } = state.field(held);
+  const chosen = language.computeN([heldLanguage], state => {
+    const { language: own } = state.field(heldLanguage);
     return own ? [own] : [];
   });
   // CodeMirror looks for the language as soon as there may be one, and an editor that has none would have null
-  return [held, Prec.highest(chosen), Prec.highest(painter), Prec.lowest(language.of(plain))];
+  return [heldLanguage, Prec.highest(chosen), Prec.highest(painter), Prec.lowest(language.of(plain))];
 }
 
 const marks = new Map<string, Decoration>();

@@ -20,26 +20,26 @@ export interface LinePosition {
 }
 
 /** Characters of a value that are shown. */
-const SHOWN = 200;
+const VALUE_CHARS = 200;
 
 /** Where explanations come from. */
 export interface Source {
   /** Whether this editor's kernel can explain anything. */
   answers(view: EditorView): boolean;
   /** What the kernel says; positions are those of the line. */
-  ask(view: EditorView, place: LinePosition): Promise<HelpReply>;
+  ask(view: EditorView, position: LinePosition): Promise<HelpReply>;
 }
 
 /** The class of an editor whose cursor is on something that can be explained: Shift-Tab looks for it. */
 export const ON_LINE = 'oc-on-tool-line';
-const set = StateEffect.define<Tooltip | null>();
+const setTooltip = StateEffect.define<Tooltip | null>();
 
 /** What Shift-Tab has opened; anything else that is done closes it. */
-const opened = StateField.define<Tooltip | null>({
+const openTooltip = StateField.define<Tooltip | null>({
   create: () => null,
   update(value, transaction) {
     for (const effect of transaction.effects) {
-      if (effect.is(set)) {
+      if (effect.is(setTooltip)) {
         return effect.value;
       }
     }
@@ -48,7 +48,7 @@ const opened = StateField.define<Tooltip | null>({
   provide: field => showTooltip.from(field)
 });
 
-function placeAt(state: EditorState, pos: number): LinePosition & { from: number } {
+function positionAt(state: EditorState, pos: number): LinePosition & { from: number } {
   const line = state.doc.lineAt(pos);
   return { text: line.text, first: line.number === 1, at: pos - line.from, from: line.from };
 }
@@ -59,7 +59,7 @@ function isOnToolLine(state: EditorState): boolean {
   if (ranges.length > 1 || !main.empty) {
     return false;
   }
-  const { text, first, at } = placeAt(state, main.head);
+  const { text, first, at } = positionAt(state, main.head);
   const magic = text.length <= LONGEST ? magicOf(text, first) : null;
   return magic?.command === 'tool' && at > magic.end;
 }
@@ -69,11 +69,11 @@ function tooltip({ from }: { from: number }, help: HelpReply): Tooltip | null {
     return null;
   }
   const pos = from + (help.start ?? 0);
-  return { pos, end: from + (help.end ?? 0), above: true, create: () => ({ dom: drawn(help) }) };
+  return { pos, end: from + (help.end ?? 0), above: true, create: () => ({ dom: renderHelp(help) }) };
 }
 
 /** An explanation in lines of plain text; the first is its head. */
-export function lines(help: HelpReply): string[] {
+export function helpLines(help: HelpReply): string[] {
   const { kind, name = '', description = '', usage, source, type, required, choices } = help;
   if (kind === 'tool') {
     return [source ? `${name} (${source})` : name, ...(usage ? [usage] : []), ...(description ? [description] : [])];
@@ -81,26 +81,26 @@ export function lines(help: HelpReply): string[] {
   if (kind !== 'parameter') {
     return description ? [name, description] : [name];
   }
-  const facts = [type ? trans.__('Type: %1', cut(type)) : ''];
+  const facts = [type ? trans.__('Type: %1', shorten(type)) : ''];
   facts.push(required ? trans.__('Required') : trans.__('Optional'));
   if ('default' in help && help.default !== undefined) {
-    facts.push(trans.__('Default: %1', cut(JSON.stringify(help.default))));
+    facts.push(trans.__('Default: %1', shorten(JSON.stringify(help.default))));
   }
   const values = Array.isArray(choices) && choices.length && !type?.includes('"') ? choices : [];
   if (values.length) {
-    facts.push(trans.__('Values: %1', cut(values.map(value => JSON.stringify(value)).join(', '))));
+    facts.push(trans.__('Values: %1', shorten(values.map(value => JSON.stringify(value)).join(', '))));
   }
   return [name, facts.filter(Boolean).join(' · '), ...(description ? [description] : [])];
 }
 
-function cut(text: string): string {
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+function shorten(text: string): string {
+  return text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text;
 }
 
 /** An explanation as an element; its texts are a tool's own words, so they are text and nothing else. */
-export function drawn(help: HelpReply): HTMLElement {
+export function renderHelp(help: HelpReply): HTMLElement {
   const node = el('div', 'oc-explained');
-  const [head, ...rest] = lines(help);
+  const [head, ...rest] = helpLines(help);
   node.append(el('div', 'oc-explained-name', visibleLine(head)));
   for (const [index, line] of rest.entries()) {
     const usage = help.kind === 'tool' && index === 0 && line === help.usage;
@@ -112,31 +112,31 @@ export function drawn(help: HelpReply): HTMLElement {
 
 /** Has the kernel explain the place `pos`. */
 async function explainAt(view: EditorView, source: Source, pos: number): Promise<Tooltip | null> {
-  const place = placeAt(view.state, pos);
-  if (place.text.length > LONGEST || !source.answers(view)) {
+  const position = positionAt(view.state, pos);
+  if (position.text.length > LONGEST || !source.answers(view)) {
     return null;
   }
-  const magic = magicOf(place.text, place.first);
-  const over = magic && words(place.text, magic.end).some(({ start, end }) => start <= place.at && place.at <= end);
-  if (magic?.command !== 'tool' || !over) {
+  const magic = magicOf(position.text, position.first);
+  const isOverWord = magic && words(position.text, magic.end).some(({ start, end }) => start <= position.at && position.at <= end);
+  if (magic?.command !== 'tool' || !isOverWord) {
     return null;
   }
-  return tooltip(place, await source.ask(view, place).catch(() => ({ found: false })));
+  return tooltip(position, await source.ask(view, position).catch(() => ({ found: false })));
 }
 
 /** What is to be explained at the cursor: the word there, else the one before it. */
-function atCursor(state: EditorState): number {
+function wordAtCursor(state: EditorState): number {
   const { head } = state.selection.main;
-  const { text, at, from } = placeAt(state, head);
+  const { text, at, from } = positionAt(state, head);
   return from + text.slice(0, at).trimEnd().length;
 }
 
 /** Opens the explanation at the cursor. */
 export async function explainCursor(view: EditorView, source: Source): Promise<void> {
   const { doc } = view.state;
-  const explanation = await explainAt(view, source, atCursor(view.state));
+  const explanation = await explainAt(view, source, wordAtCursor(view.state));
   if (view.state.doc === doc) {
-    view.dispatch({ effects: set.of(explanation) });
+    view.dispatch({ effects: setTooltip.of(explanation) });
   }
 }
 
@@ -144,14 +144,14 @@ export async function explainCursor(view: EditorView, source: Source): Promise<v
 export function hover(source: Source): Extension {
   return [
     hoverTooltip((view, pos) => explainAt(view, source, pos)),
-    opened,
+    openTooltip,
     keymap.of([
       {
         key: 'Escape',
         run: view => {
-          const open = view.state.field(opened) !== null;
+          const open = view.state.field(openTooltip) !== null;
           if (open) {
-            view.dispatch({ effects: set.of(null) });
+            view.dispatch({ effects: setTooltip.of(null) });
           }
           return open;
         }

@@ -22,7 +22,7 @@ export interface Model {
 }
 
 /** Shows a model in `el`; `more` asks the kernel for the whole of it. Gives what ends that. */
-export type Show = (model: Model, el: HTMLElement, callbacks: CardCallbacks, more: () => void) => () => void;
+export type ShowModel = (model: Model, el: HTMLElement, callbacks: CardCallbacks, more: () => void) => () => void;
 
 /** What anywidget wants of a module. */
 export interface Widget {
@@ -61,7 +61,7 @@ function initialize({ model }: { model: Model }): void {
 }
 
 /** Shows `model` in `el`, connected to the kernel by every way there is. Gives what ends that. */
-export function connect(model: Model, el: HTMLElement, show: Show): () => void {
+export function connectCard(model: Model, el: HTMLElement, show: ShowModel): () => void {
   const send = (message: ToKernel): void => {
     // both ways at once: the kernel takes the first that arrives, and which one does depends on its version
     const attempt = (way: string, deliver: () => void): void => {
@@ -86,8 +86,8 @@ export function connect(model: Model, el: HTMLElement, show: Show): () => void {
   return end;
 }
 
-function render({ model, el }: { model: Model; el: HTMLElement }, name: string, css: string, show: Show): () => void {
-  const end = connect(model, el, show);
+function render({ model, el }: { model: Model; el: HTMLElement }, name: string, css: string, show: ShowModel): () => void {
+  const end = connectCard(model, el, show);
   addStyle(el, name, css);
   // some hosts put the card into a shadow tree after it is drawn
   requestAnimationFrame(() => addStyle(el, name, css));
@@ -100,6 +100,6 @@ function render({ model, el }: { model: Model; el: HTMLElement }, name: string, 
  * @param name - Of its style sheet, which a page has once.
  * @param css - The style sheet.
  */
-export function live(name: string, css: string, show: Show): Widget {
+export function createWidget(name: string, css: string, show: ShowModel): Widget {
   return { initialize, render: (options: { model: Model; el: HTMLElement }) => render(options, name, css, show) };
 }

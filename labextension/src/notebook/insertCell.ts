@@ -47,9 +47,9 @@ export function canRunAgain(app: JupyterFrontEnd, card: Element): boolean {
  * one thing and have another in its arguments, so there the cell is left for the person to read.
  */
 export function insertBelow(app: JupyterFrontEnd, card: Element, source: string, run: boolean): void {
-  const place = cellAround(app, card);
-  if (place) {
-    const { panel, index } = place;
+  const target = cellAround(app, card);
+  if (target) {
+    const { panel, index } = target;
     insertCell(app, panel, index + 1, source, run && panel.content.widgets[index].model.trusted);
   }
 }

@@ -36,7 +36,7 @@ interface Output {
 type Bundle = { data: Record<string, unknown>; metadata?: Record<string, unknown> };
 
 /** The id of the call or run that an output shows. */
-function callOf({ data = {}, metadata }: Partial<Bundle>): string {
+function shownId({ data = {}, metadata }: Partial<Bundle>): string {
   const card = joinSaved(data[CARD_MIME], metadata) as { callID?: string } | undefined;
   const run = joinSaved(data[RUN_MIME], metadata) as { id?: string } | undefined;
   return card?.callID ?? run?.id ?? '';
@@ -45,25 +45,25 @@ function callOf({ data = {}, metadata }: Partial<Bundle>): string {
 /** An output with a live card: its cell, its place there, its data, its widget, its call or run. */
 interface LiveCard {
   cell: ICodeCellModel;
-  at: number;
+  index: number;
   output: Output;
-  model: string;
+  modelId: string;
   call: string;
 }
 
 /** The outputs of a cell; none of one that is no code. */
 function outputsOf({ outputs }: Partial<ICodeCellModel>): Output[] {
-  return Array.from({ length: outputs?.length ?? 0 }, (_, at) => outputs?.get(at).toJSON() as Output);
+  return Array.from({ length: outputs?.length ?? 0 }, (_, index) => outputs?.get(index).toJSON() as Output);
 }
 
 /** Every output with a live card. */
 function liveCards({ content }: NotebookPanel): LiveCard[] {
   const cells = content.model?.cells;
   return Array.from({ length: cells?.length ?? 0 }, (_, index) => cells?.get(index) as ICodeCellModel).flatMap(cell =>
-    outputsOf(cell).flatMap((output, at) => {
+    outputsOf(cell).flatMap((output, index) => {
       const { data = {} } = output;
       const view = data[WIDGET_MIME] as { model_id?: string } | undefined;
-      return view && (data[CARD_MIME] ?? data[RUN_MIME]) ? [{ cell, at, output, model: view.model_id ?? '', call: callOf(output) }] : [];
+      return view && (data[CARD_MIME] ?? data[RUN_MIME]) ? [{ cell, index, output, modelId: view.model_id ?? '', call: shownId(output) }] : [];
     })
   );
 }
@@ -73,10 +73,10 @@ function liveCards({ content }: NotebookPanel): LiveCard[] {
  * (jupyter-server-documents) appends what should have taken the live card's place.
  */
 export function dropSuperseded(panel: NotebookPanel): void {
-  for (const { cell, at, call } of liveCards(panel).reverse()) {
-    const settles = (output: Output): boolean => callOf(output) === call && !(WIDGET_MIME in (output.data ?? {}));
-    if (call && outputsOf(cell).slice(at + 1).some(settles)) {
-      cell.sharedModel.updateOutputs(at, at + 1, []);
+  for (const { cell, index, call } of liveCards(panel).reverse()) {
+    const settles = (output: Output): boolean => shownId(output) === call && !(WIDGET_MIME in (output.data ?? {}));
+    if (call && outputsOf(cell).slice(index + 1).some(settles)) {
+      cell.sharedModel.updateOutputs(index, index + 1, []);
     }
   }
 }
@@ -151,11 +151,11 @@ export function dropLost(
   last: (modelId: string) => CardPart | RunPart | undefined = () => undefined
 ): number {
   let dropped = 0;
-  for (const { cell, at, output, model, call } of liveCards(panel)) {
-    if (gone(model)) {
-      const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(model)) ?? output;
+  for (const { cell, index, output, modelId, call } of liveCards(panel)) {
+    if (gone(modelId)) {
+      const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(modelId)) ?? output;
       const { [WIDGET_MIME]: _, ...data } = all;
-      cell.outputs.set(at, { ...output, data, metadata } as never);
+      cell.outputs.set(index, { ...output, data, metadata } as never);
       dropped++;
     }
   }
@@ -163,7 +163,7 @@ export function dropLost(
 }
 
 /** What the kernel knows to have become of `calls`; nothing where it can't tell. */
-async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Promise<Record<string, Bundle>> {
+async function requestSettled(kernel: Kernel.IKernelConnection, calls: string[]): Promise<Record<string, Bundle>> {
   try {
     const { cards = {}, metadata = {} } = (await requestKernel(kernel, { kind: 'settled', callIDs: calls })) as SettledReply;
     return Object.fromEntries(Object.entries(cards).map(([call, data]) => [call, { data, metadata: metadata[call] }]));
@@ -173,7 +173,7 @@ async function askSettled(kernel: Kernel.IKernelConnection, calls: string[]): Pr
 }
 
 /** Watches a notebook: when it is opened, until the live cards it was opened with are over, and when its kernel ends. */
-export async function watch(
+export async function watchNotebook(
   panel: NotebookPanel,
   context: NotebookPanel['context'],
   last?: (modelId: string) => CardPart | RunPart | undefined
@@ -197,10 +197,10 @@ export async function watch(
         return false;
       }
       const gone = (id: string): boolean => !(id in content.comms);
-      const calls = liveCards(panel).filter(({ model }) => gone(model)).map(({ call }) => call);
+      const calls = liveCards(panel).filter(({ modelId }) => gone(modelId)).map(({ call }) => call);
       // where the server runs the cells it appends the settled card
       if (calls.length && !serverRunsCells()) {
-        dropLost(panel, gone, await askSettled(kernel, calls), last);
+        dropLost(panel, gone, await requestSettled(kernel, calls), last);
       }
     } catch {
       // the kernel went away meanwhile, which its status tells

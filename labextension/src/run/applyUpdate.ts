@@ -3,26 +3,26 @@
 import type { RunItem, RunUpdate, WordsItem } from './types';
 
 /** The new items, the places of those that changed, and whether nothing before them is missing. */
-export function applyUpdate(before: readonly RunItem[], { items: changed = [], deltas = [] }: RunUpdate): { items: RunItem[]; places: Set<number>; complete: boolean } {
+export function applyUpdate(before: readonly RunItem[], { items: changed = [], deltas = [] }: RunUpdate): { items: RunItem[]; changedIndexes: Set<number>; complete: boolean } {
   const items = [...before];
-  const places = new Set<number>();
+  const changedIndexes = new Set<number>();
   let complete = true;
-  for (const [at, item] of changed) {
-    if (at > items.length) {
+  for (const [index, item] of changed) {
+    if (index > items.length) {
       complete = false;
     } else {
-      items[at] = item;
-      places.add(at);
+      items[index] = item;
+      changedIndexes.add(index);
     }
   }
-  for (const [at, length, text] of deltas) {
-    const item = items[at] as WordsItem | undefined;
+  for (const [index, length, text] of deltas) {
+    const item = items[index] as WordsItem | undefined;
     if (item?.text === undefined || item.text.length < length) {
       complete = false;
     } else if (item.text.length === length) {
-      items[at] = { ...item, text: item.text + text };
-      places.add(at);
+      items[index] = { ...item, text: item.text + text };
+      changedIndexes.add(index);
     } // else it is in what came before
   }
-  return { items, places, complete };
+  return { items, changedIndexes, complete };
 }

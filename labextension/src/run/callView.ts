@@ -43,13 +43,13 @@ export class CallView {
   update(part: CardPart): void {
     this.part = part;
     const { mark, word, tone } = stateWords(part);
-    const going = isLive(part);
+    const running = isLive(part);
     this.state.update(mark, tone === 'ok' ? '' : word);
     setText(this.tool, visibleLine(part.tool));
     setText(this.title, visibleLine(part.ui.label || part.state.title || ''));
-    setText(this.time, going ? '' : timeWords(part, 0));
+    setText(this.time, running ? '' : timeWords(part, 0));
     this.details.dataset.tone = tone;
-    if (!going && !this.folded) {
+    if (!running && !this.folded) {
       this.folded = true;
       this.details.classList.remove('oc-live');
       this.details.open = tone === 'err' || mark === DENIED;

@@ -28,7 +28,7 @@ export function renderRun(root: HTMLElement, run: RunPart, callbacks: CardCallba
     view = new RunView(root, callbacks);
     views.set(root, view);
   }
-  view.whole(run);
+  view.showWhole(run);
 }
 
 // runs follow the person's preferences as they change
@@ -111,8 +111,8 @@ class RunView {
   private readonly retry = el('div', 'oc-retry');
   private readonly end = el('div', 'oc-end');
   private readonly nodes = new Map<number, WordsView | CallView>();
-  /** Places of the calls, by their ids; and of those inside each. */
-  private readonly places = new Map<string, number>();
+  /** Indexes of the calls, by their ids; and of those inside each. */
+  private readonly indexes = new Map<string, number>();
   private readonly inside = new Map<string, number[]>();
   private run!: RunPart;
 
@@ -134,13 +134,13 @@ class RunView {
 
   private readonly print = (): void => this.nodes.forEach(view => view instanceof CallView && view.drawCard(true));
 
-  whole(run: RunPart): void {
+  showWhole(run: RunPart): void {
     const before: RunItem[] = this.run?.items ?? [];
     this.run = { ...run, items: run.items.slice() };
     if (run.items.length < before.length || before.some((item, index) => item.id !== run.items[index].id)) {
       this.clear(); // another run, or another order: draw it anew
     }
-    run.items.forEach((item, index) => this.place(index, item));
+    run.items.forEach((item, index) => this.register(index, item));
     run.items.forEach((_, index) => this.draw(index));
     this.drawHead(run);
   }
@@ -150,10 +150,10 @@ class RunView {
       return false;
     }
     const { head, tails = [] } = update;
-    const { items, places, complete } = applyUpdate(this.run.items, update);
+    const { items, changedIndexes, complete } = applyUpdate(this.run.items, update);
     this.run = { ...head, items };
-    places.forEach(index => this.place(index, items[index]));
-    places.forEach(index => this.draw(index));
+    changedIndexes.forEach(index => this.register(index, items[index]));
+    changedIndexes.forEach(index => this.draw(index));
     for (const [index, tail] of tails) {
       const item = items[index];
       if (item?.kind === 'call') {
@@ -179,16 +179,16 @@ class RunView {
   private clear(): void {
     this.nodes.forEach(view => view instanceof CallView && view.dispose());
     this.nodes.clear();
-    this.places.clear();
+    this.indexes.clear();
     this.inside.clear();
     this.folds.clear();
     this.list.replaceChildren();
   }
 
   /** Notes where a call is, and inside which other one. */
-  private place(index: number, item: RunItem): void {
-    if (item.kind === 'call' && !this.places.has(item.id)) {
-      this.places.set(item.id, index);
+  private register(index: number, item: RunItem): void {
+    if (item.kind === 'call' && !this.indexes.has(item.id)) {
+      this.indexes.set(item.id, index);
       if (item.parent) {
         this.inside.set(item.parent, [...(this.inside.get(item.parent) ?? []), index]);
       }
@@ -199,7 +199,7 @@ class RunView {
   private draw(index: number): void {
     let item = this.run.items[index];
     while (item.kind === 'call' && item.parent !== undefined) {
-      const above = this.places.get(item.parent);
+      const above = this.indexes.get(item.parent);
       if (above === undefined || above >= index) {
         break;
       }
@@ -239,7 +239,7 @@ class RunView {
 
   /** A call with those inside it, which come later than it does: a saved notebook may say anything. */
   private tree(item: CallItem, level = 0): CardPart {
-    const own = this.places.get(item.id) ?? 0;
+    const own = this.indexes.get(item.id) ?? 0;
     const children = (level < DEEPEST ? (this.inside.get(item.id) ?? []) : [])
       .filter(index => index > own)
       .map(index => this.run.items[index])
@@ -284,10 +284,10 @@ class RunView {
 
   /** Several settled calls in a row become one line; while the run goes on the last ones stay as they are. */
   fold(): void {
-    const places = [...this.nodes.keys()].sort((a, b) => a - b);
-    const entries = places.flatMap(place => {
-      const item = this.run.items[place];
-      const view = this.nodes.get(place) as WordsView | CallView;
+    const indexes = [...this.nodes.keys()].sort((a, b) => a - b);
+    const entries = indexes.flatMap(index => {
+      const item = this.run.items[index];
+      const view = this.nodes.get(index) as WordsView | CallView;
       const { node } = view;
       const folds = view instanceof CallView && !view.hasPictures;
       const settled = folds && item.kind === 'call' && !isLive(item.part) && stateWords(item.part).tone === 'ok' ? item.part.tool : undefined;

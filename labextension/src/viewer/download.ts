@@ -13,20 +13,20 @@ export const COPY_BYTES = 5 * 1024 * 1024;
 /** Fetches the whole file in parts. `progress` is told the share that is there; false from it ends it. */
 export async function fetchFile(source: Source, most: number, progress: (share: number) => boolean): Promise<Blob | undefined> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
-  let at = 0;
+  let offset = 0;
   for (;;) {
-    const { data, end, bytes } = await source.part(at);
+    const { data, end, bytes } = await source.part(offset);
     if (bytes > most) {
       throw new Error(
         trans.__('It has %1, more than the %2 that can be fetched through the kernel. The file is on the kernel’s machine: %3', size(bytes), size(most), source.path)
       );
     }
     parts.push(data as Uint8Array<ArrayBuffer>);
-    if (end <= at || end >= bytes) {
+    if (end <= offset || end >= bytes) {
       return new Blob(parts, { type: 'text/plain' });
     }
-    at = end;
-    if (!progress(at / bytes)) {
+    offset = end;
+    if (!progress(offset / bytes)) {
       return undefined;
     }
   }
@@ -43,41 +43,41 @@ export function saveBlob(blob: Blob, name: string): void {
 
 /** The download of a viewer's file through the kernel, and its button. */
 export class Download {
-  private going = false;
+  private running = false;
 
   constructor(
     private readonly source: Source,
     private readonly button: HTMLButtonElement,
-    private readonly say: (words: string) => void
+    private readonly report: (words: string) => void
   ) {}
 
   /** Begins it, or cancels the one that goes on. */
   async press(): Promise<void> {
-    if (this.going) {
+    if (this.running) {
       this.cancel();
       return;
     }
-    this.going = true;
+    this.running = true;
     setText(this.button, trans.__('Cancel the download'));
     try {
       const whole = await fetchFile(this.source, DOWNLOAD_BYTES, share => {
-        this.say(trans.__('fetched: %1 %', Math.floor(100 * share)));
-        return this.going;
+        this.report(trans.__('fetched: %1 %', Math.floor(100 * share)));
+        return this.running;
       });
-      this.say(whole ? '' : trans.__('The download was cancelled.'));
+      this.report(whole ? '' : trans.__('The download was cancelled.'));
       if (whole) {
         saveBlob(whole, `${this.source.path.split(/[\\/]/).pop() ?? 'output'}.txt`);
       }
     } catch (error) {
-      this.say(errorMessage(error));
+      this.report(errorMessage(error));
     } finally {
-      this.going = false;
+      this.running = false;
       setText(this.button, trans.__('Download'));
     }
   }
 
   /** Ends what goes on. */
   cancel(): void {
-    this.going = false;
+    this.running = false;
   }
 }

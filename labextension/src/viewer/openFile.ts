@@ -36,16 +36,16 @@ export async function openFile(
 ): Promise<void> {
   const root = (app as { paths?: Partial<JupyterFrontEnd.IPaths> }).paths?.directories?.serverRoot ?? '';
   const served = await locate(kernel, path);
-  const places = served ? [served] : candidates(path, root, folder);
-  for (const place of places) {
+  const serverPaths = served ? [served] : candidates(path, root, folder);
+  for (const serverPath of serverPaths) {
     try {
-      await app.serviceManager.contents.get(place, { content: false });
+      await app.serviceManager.contents.get(serverPath, { content: false });
     } catch {
       continue;
     }
     // a table or a rendered page has no lines
-    const factory = line && !place.endsWith('.ipynb') ? 'Editor' : undefined;
-    const opened = (await app.commands.execute('docmanager:open', { path: place, factory })) as Opened | undefined;
+    const factory = line && !serverPath.endsWith('.ipynb') ? 'Editor' : undefined;
+    const opened = (await app.commands.execute('docmanager:open', { path: serverPath, factory })) as Opened | undefined;
     if (factory && opened?.setFragment) {
       await opened.context?.ready;
       await opened.revealed;

@@ -5,7 +5,7 @@ import { trans } from '../card/i18n';
 import type { Rows } from './rows';
 
 /** A number of lines, grouped. */
-export const digits = (n: number): string => n.toLocaleString('en-US');
+export const formatNumber = (n: number): string => n.toLocaleString('en-US');
 
 /** The index of the first of the elements of `text` that is in view. */
 export function firstVisibleRow(text: HTMLElement): number {
@@ -28,10 +28,10 @@ export function firstVisibleRow(text: HTMLElement): number {
 export function positionText(rows: Rows, top: number): string {
   const { extent } = rows;
   const number = rows.number(top);
-  const line = number === null ? `~${digits(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : digits(number);
+  const line = number === null ? `~${formatNumber(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : formatNumber(number);
   const bytes = size(extent.bytes);
   if (extent.total !== null) {
-    return trans.__('line %1 of %2', line, `${trans._n('%1 line', '%2 lines', extent.total, digits(extent.total))}, ${bytes}`);
+    return trans.__('line %1 of %2', line, `${trans._n('%1 line', '%2 lines', extent.total, formatNumber(extent.total))}, ${bytes}`);
   }
   const words = trans.__('line %1 of %2', line, bytes);
   const counted = Math.floor((100 * extent.counted) / Math.max(1, extent.bytes));

@@ -23,14 +23,14 @@ export function drawRows(page: Page): HTMLElement[] {
 }
 
 /** Sets what stands in front of each row. */
-export function label(rows: Iterable<Element>, labels: string[]): void {
+export function setLabels(rows: Iterable<Element>, labels: string[]): void {
   let index = 0;
   for (const row of rows) {
     const text = labels[index++];
-    const place = row.firstElementChild as HTMLElement;
-    if (place.dataset.n !== text) {
+    const number = row.firstElementChild as HTMLElement;
+    if (number.dataset.n !== text) {
       // drawn by the style sheet, so that it is neither copied nor read out with the text
-      place.dataset.n = text;
+      number.dataset.n = text;
     }
   }
 }
@@ -40,7 +40,7 @@ export function drawMarks(rows: HTMLElement[], marks: NonNullable<Page['marks']>
   // from the end, so that what is split lies behind what comes next
   for (const [row, start, end] of [...marks].reverse()) {
     const text = rows[row]?.lastElementChild as HTMLElement | null;
-    text && mark(text, start, end);
+    text && markText(text, start, end);
   }
 }
 
@@ -53,7 +53,7 @@ export function clearMarks(host: HTMLElement): void {
   }
 }
 
-function mark(host: HTMLElement, start: number, end: number): void {
+function markText(host: HTMLElement, start: number, end: number): void {
   const walker = document.createTreeWalker(host, NodeFilter.SHOW_TEXT);
   const parts: [Text, number, number][] = [];
   let at = 0;

@@ -23,19 +23,19 @@ export class Toolbar {
   readonly wrap: HTMLButtonElement;
   readonly download: HTMLButtonElement;
   private readonly field = el('input', 'oc-line');
-  private readonly place = el('span', 'oc-place');
+  private readonly position = el('span', 'oc-place');
   private readonly state = el('span', 'oc-writing');
   private readonly message = el('span', 'oc-said-now');
 
   constructor(acts: ToolbarActions) {
-    const plain = (name: string, key: string, press: () => void): HTMLButtonElement => {
+    const action = (name: string, key: string, press: () => void): HTMLButtonElement => {
       const made = button(name, '', 'oc-button', press);
       made.setAttribute('aria-keyshortcuts', key);
       return made;
     };
     const toggle = (name: string, press: () => void): HTMLButtonElement => {
       const made = button(name, '', 'oc-button oc-toggle', press);
-      set(made, false);
+      setPressed(made, false);
       return made;
     };
     const label = el('label', '', `${trans.__('Line')} `);
@@ -54,17 +54,17 @@ export class Toolbar {
     this.state.setAttribute('role', 'status');
     this.message.setAttribute('role', 'status');
     this.node.append(
-      plain(trans.__('Start'), 'Home', acts.start),
-      plain(trans.__('End'), 'End', acts.end),
+      action(trans.__('Start'), 'Home', acts.start),
+      action(trans.__('End'), 'End', acts.end),
       label,
-      plain(trans.__('Find'), 'Control+F', acts.find),
+      action(trans.__('Find'), 'Control+F', acts.find),
       this.follow,
       this.wrap,
       copy,
       this.download,
       this.message,
       this.state,
-      this.place
+      this.position
     );
   }
 
@@ -76,8 +76,8 @@ export class Toolbar {
 
   /** Where in the file the page is. */
   showPosition(words: string): void {
-    setText(this.place, words);
-    this.place.title = words; // a narrow toolbar cuts it
+    setText(this.position, words);
+    this.position.title = words; // a narrow toolbar cuts it
   }
 
   /** Whether the file is still being written. */
@@ -92,6 +92,6 @@ export class Toolbar {
 }
 
 /** Sets a switch. */
-export function set(toggle: HTMLButtonElement, on: boolean): void {
+export function setPressed(toggle: HTMLButtonElement, on: boolean): void {
   toggle.setAttribute('aria-pressed', String(on));
 }

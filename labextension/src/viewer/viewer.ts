@@ -6,12 +6,12 @@ import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
 import { preferences } from '../card/preferences';
-import { Toolbar, set } from './toolbar';
-import { clearMarks, drawRows, label } from './rowElements';
+import { Toolbar, setPressed } from './toolbar';
+import { clearMarks, drawRows, setLabels } from './rowElements';
 import { FindBar } from './search';
-import { press } from './keys';
-import type { KeyActs } from './keys';
-import { digits, firstVisibleRow, positionText } from './position';
+import { handleKey } from './keys';
+import type { KeyActions } from './keys';
+import { formatNumber, firstVisibleRow, positionText } from './position';
 import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchFile } from './download';
 import { PAGE_ROWS, Source } from './source';
@@ -90,7 +90,7 @@ export class Viewer {
     this.failure = new FailureNotice(spill, () => void this.goTo(this.requested));
     scrollBox(this.text, trans.__('Whole output'), 'region');
     this.text.addEventListener('scroll', () => this.scrolled());
-    const keys: KeyActs = {
+    const keys: KeyActions = {
       find: () => this.openFind(),
       hit: direction => this.find.shown && void this.find.go(direction),
       closeFind: () => this.find.close(),
@@ -98,7 +98,7 @@ export class Viewer {
       start: () => void this.goTo(1),
       end: () => void this.goTo(0)
     };
-    this.node.addEventListener('keydown', event => press(event, this.find.shown, keys));
+    this.node.addEventListener('keydown', event => handleKey(event, this.find.shown, keys));
     const body = el('div', 'oc-pages-body');
     body.append(this.text, this.rail);
     this.node.append(this.bar.node, this.find.node, this.failure.node, body);
@@ -116,7 +116,7 @@ export class Viewer {
     this.here = Math.max(0, line);
     this.replace(page);
     this.reveal();
-    this.beat();
+    this.scheduleLook();
   }
 
   /** Scrolls to the marked line; to the end if there is none. */
@@ -130,14 +130,14 @@ export class Viewer {
       this.text.scrollLeft = hit && hit.offsetLeft > this.text.clientWidth ? hit.offsetLeft - 80 : 0;
     }
     this.lastTop = this.text.scrollTop;
-    this.drawPlace();
+    this.drawPosition();
     this.fill();
   }
 
   /** Shows what is written as it comes, until the person scrolls up. */
   follow(on: boolean): void {
     this.following = on;
-    set(this.bar.follow, on);
+    setPressed(this.bar.follow, on);
     if (on) {
       void this.goTo(0);
     }
@@ -166,7 +166,7 @@ export class Viewer {
       const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
         const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
         if (asked === this.asked) {
-          this.bar.showPosition(trans.__('looking for line %1: %2 %', digits(line), percent));
+          this.bar.showPosition(trans.__('looking for line %1: %2 %', formatNumber(line), percent));
         }
         return asked === this.asked;
       });
@@ -191,7 +191,7 @@ export class Viewer {
       this.timer = setTimeout(() => asked === this.asked && void again(), RETRY_AFTER_MS);
     } else {
       this.following = false;
-      set(this.bar.follow, false);
+      setPressed(this.bar.follow, false);
     }
     this.bar.showPosition('');
     this.bar.showWriting('');
@@ -240,7 +240,7 @@ export class Viewer {
       }
       this.lastTop = text.scrollTop;
       this.number();
-      this.drawPlace();
+      this.drawPosition();
       grown = true;
     } finally {
       this.growing = false;
@@ -254,10 +254,10 @@ export class Viewer {
   private number(): void {
     const labels = this.rows.labels();
     const rows = [...this.text.querySelectorAll('.oc-row')];
-    label(rows, labels);
+    setLabels(rows, labels);
     const here = String(this.here);
     rows.forEach((row, index) => row.classList.toggle('oc-here', labels[index] === here));
-    this.text.style.setProperty('--oc-digits', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
+    this.text.style.setProperty('--oc-formatNumber', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
   }
 
   // ------------------------------------------------------------------ scrolling
@@ -267,11 +267,11 @@ export class Viewer {
     const below = scrollHeight - scrollTop - clientHeight;
     if (this.following && scrollTop < this.lastTop && below > 4) {
       this.following = false;
-      set(this.bar.follow, false);
+      setPressed(this.bar.follow, false);
     }
     this.lastTop = scrollTop;
     this.growNear();
-    this.drawPlace();
+    this.drawPosition();
   }
 
   /** Fetches more where an end of the rows is near what is in view. */
@@ -297,7 +297,7 @@ export class Viewer {
     this.dragged = share;
     this.here = 0;
     this.requested = share >= 1 ? 0 : Math.max(1, this.rows.guessLine(share * this.rows.extent.bytes));
-    this.bar.showPosition(trans.__('near line %1', digits(this.rows.guessLine(share * this.rows.extent.bytes))));
+    this.bar.showPosition(trans.__('near line %1', formatNumber(this.rows.guessLine(share * this.rows.extent.bytes))));
     if (this.dragging) {
       return;
     }
@@ -318,9 +318,9 @@ export class Viewer {
       this.dragging = false;
     }
     if (shown) {
-      this.drawPlace();
+      this.drawPosition();
       this.fill();
-      this.beat();
+      this.scheduleLook();
     }
   }
 
@@ -329,7 +329,7 @@ export class Viewer {
     return Math.min(firstVisibleRow(this.text), Math.max(0, this.rows.rows.length - 1));
   }
 
-  private drawPlace(): void {
+  private drawPosition(): void {
     const { rows, text } = this;
     const top = this.topRow();
     const words = positionText(rows, top);
@@ -347,7 +347,7 @@ export class Viewer {
   // ------------------------------------------------------------------ what changes by itself
 
   /** Looks at the file once in a while: lines are counted to its end, new ones come. */
-  private beat(): void {
+  private scheduleLook(): void {
     clearTimeout(this.timer);
     const { extent } = this.rows;
     if (this.disposed || (extent.total !== null && !extent.writing && !this.following)) {
@@ -386,12 +386,12 @@ export class Viewer {
       }
       if (this.following && wasWriting && !extent.writing && !rows.more) {
         this.following = false;
-        set(this.bar.follow, false);
+        setPressed(this.bar.follow, false);
         this.bar.report(trans.__('The output is complete.'));
       }
       this.showWriting(extent);
-      this.drawPlace();
-      this.beat();
+      this.drawPosition();
+      this.scheduleLook();
     } catch (error) {
       this.disposed || asked !== this.asked || this.fail(error, () => this.look());
     }
@@ -405,7 +405,7 @@ export class Viewer {
 
   private wrap(on: boolean): void {
     this.text.classList.toggle('oc-wrap', on);
-    set(this.bar.wrap, on);
+    setPressed(this.bar.wrap, on);
   }
 
   private openFind(): void {

@@ -65,12 +65,12 @@ def tool_bodies() -> dict[str, str]:
     """
     package = Path(__file__).parents[2]
     modules = [path for folder in TOOL_FOLDERS for path in sorted((package / folder).glob("*.py"))]
-    bodies = {}
+    bodies: dict[str, str] = {}
     for call in (node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in {"builtin", "Tool"}:
             for keyword in call.keywords:
                 if keyword.arg == "body" and isinstance(keyword.value, ast.Constant):
-                    bodies[ast.literal_eval(call.args[0])] = keyword.value.value
+                    bodies[ast.literal_eval(call.args[0])] = str(keyword.value.value)
     return bodies
 
 

@@ -129,7 +129,7 @@ export class ApprovalsSection extends Section {
   }
 
   takeFocus(): boolean {
-    (this.firstCard ?? this.node).focus();
+    void this.renderPromise?.then(() => (this.firstCard ?? this.node).focus());
     return true;
   }
 

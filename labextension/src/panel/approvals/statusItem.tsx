@@ -15,15 +15,15 @@ export function createStatusItem(model: ApprovalModel, next: () => void): IStatu
     const { length } = model.approvals();
     const text = trans._n('%1 approval waiting', '%1 approvals waiting', length);
     return (
-      <div role="status">
-        <button type="button" className="oc-status" title={trans.__('Go to the next approval')} aria-label={trans.__('%1: go to the next', text)} onClick={next}>
-          {text}
-        </button>
-      </div>
+      <button type="button" className="oc-status" title={trans.__('Go to the next approval')} aria-label={trans.__('%1: go to the next', text)} onClick={next}>
+        {text}
+      </button>
     );
   };
+  const item = ReactWidget.create(<UseSignal signal={model.changed}>{draw}</UseSignal>);
+  item.node.setAttribute('role', 'status');
   return {
-    item: ReactWidget.create(<UseSignal signal={model.changed}>{draw}</UseSignal>),
+    item,
     align: 'left',
     rank: 900,
     isActive: () => model.approvals().length > 0,

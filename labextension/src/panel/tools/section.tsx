@@ -79,8 +79,9 @@ export class ToolsSection extends KernelSection<ToolsReply> {
   }
 
   takeFocus(): boolean {
-    this.node.querySelector<HTMLElement>('input')?.focus();
-    return true;
+    const field = this.node.querySelector<HTMLElement>('input');
+    field?.focus();
+    return field !== null;
   }
 
   protected request(): PanelRequest {
