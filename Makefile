@@ -76,14 +76,14 @@ format: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib $(FRONT)/card.schema.json \
-		$(FRONT)/src/card/contract.ts $(FRONT)/src/card/contractSchema.ts $(FRONT)/src/card/toolBodies.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
+		$(FRONT)/src/card/contract.ts $(FRONT)/src/card/contractSchema.ts $(FRONT)/src/card/toolBodies.ts $(FRONT)/src/card/version.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # after dev.stamp, whose build of the front end installs them as a rule, but not because of it
 $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json | $(VENV)/dev.stamp
 	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-$(FRONT)/src/card/contract.ts: $(wildcard opencode_jupyter/jupyter/cards/*contract*.py) $(wildcard $(addprefix opencode_jupyter/,tools/*.py agent/tools/*.py jupyter/tools/*.py)) $(FRONT)/contract.mjs $(FRONT)/node_modules/.package-lock.json
+$(FRONT)/src/card/contract.ts: opencode_jupyter/_version.py $(wildcard opencode_jupyter/jupyter/cards/*contract*.py) $(wildcard $(addprefix opencode_jupyter/,tools/*.py agent/tools/*.py jupyter/tools/*.py)) $(FRONT)/contract.mjs $(FRONT)/node_modules/.package-lock.json
 	$(BIN)/python -m opencode_jupyter.jupyter.cards.contract_schema $(FRONT)/card.schema.json
 	cd $(FRONT) && $(NODE) npm run --silent build:contract
 	@touch $@

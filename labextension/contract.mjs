@@ -41,7 +41,7 @@ async function write(path, text) {
   }
 }
 
-const { toolBodies, ...schema } = JSON.parse(await readFile('card.schema.json', 'utf8'));
+const { toolBodies, version, ...schema } = JSON.parse(await readFile('card.schema.json', 'utf8'));
 const types = await compile(dialect(schema), 'CardContract', {
   bannerComment: NOTE,
   style: { singleQuote: true, printWidth: 120, trailingComma: 'none', arrowParens: 'avoid' }
@@ -53,3 +53,4 @@ await write(
   `/** Generated from the tools' manifests; see contract.mjs. The argument that the body of a \`%%tool\` cell fills. */
 export const TOOL_BODIES: ReadonlyMap<string, string> = new Map(Object.entries(${JSON.stringify(toolBodies)}));\n`
 );
+await write('src/card/version.ts', `/** Generated from opencode_jupyter/_version.py; see contract.mjs. */\nexport const VERSION = ${JSON.stringify(version)};\n`);

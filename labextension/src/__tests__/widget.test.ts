@@ -6,7 +6,6 @@ import { CARD_MIME } from '../card';
 import mime from '../mime';
 import { VERSION } from '../card/version';
 import { ASK, part } from './gallery';
-import manifest from '../../package.json';
 
 /** A model as anywidget hands it to a module. */
 class Model {
@@ -175,8 +174,4 @@ test('the renderer draws a saved card inert, and a card of another version as te
   renderer.dispose();
   expect(mime.rank).toBeLessThan(60);
   expect(mime.rendererFactory.safe).toBe(true);
-});
-
-test('the version is that of the package', () => {
-  expect(manifest.version).toBe(VERSION);
 });

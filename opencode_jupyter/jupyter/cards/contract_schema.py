@@ -1,5 +1,5 @@
-"""The card contract as JSON schema, and what the front end knows of built-in tools: ``labextension/contract.mjs`` makes
-TypeScript of both.
+"""The card contract as JSON schema, and what the front end knows of built-in tools and of the package's version:
+``labextension/contract.mjs`` makes TypeScript of them.
 
 From the project's folder, with nothing but pydantic installed::
 
@@ -18,6 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict
 
+from ..._version import __version__
 from .contract import CardPart, CardTail
 from .run_contract import RunPart, RunUpdate, RunWhole
 
@@ -75,5 +76,7 @@ def tool_bodies() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    text = json.dumps({**json_schema(), "toolBodies": tool_bodies()}, indent=1, ensure_ascii=False)
+    text = json.dumps(
+        {**json_schema(), "toolBodies": tool_bodies(), "version": __version__}, indent=1, ensure_ascii=False
+    )
     Path(sys.argv[1]).write_text(f"{text}\n", encoding="utf-8")
