@@ -1,7 +1,7 @@
-"""Mends calls that name a tool or its arguments wrongly (docs/opencode/core.md 7.2).
+"""Repairs calls that name a tool or its arguments wrongly (docs/opencode/core.md 7.2).
 
-A wrongly-cased name (``Read``, ``BASH``) is put right for everyone. What a model calls and what can't be mended becomes
-a call of the `invalid` tool, whose output tells the model what was wrong: its turn goes on.
+A wrongly-cased name (``Read``, ``BASH``) is corrected for everyone. A model's call that can't be repaired becomes a
+call of the `invalid` tool, whose output tells the model what was wrong: its turn continues.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Names(Protocol):
 
 
 def correct_name(registry: Names, name: str) -> str:
-    """The id of the tool that is meant if only the case of `name` is wrong; else `name` as it is."""
+    """`name` with its case corrected, if that makes it a tool's id; else as it is."""
     if not isinstance(name, str) or registry.get(name) is not None:
         return name
     lowered = name.lower()
     if registry.get(lowered) is not None:
         return lowered
-    alike = [known for known in registry.names() if known.lower() == lowered]
-    return alike[0] if len(alike) == 1 else name
+    matches = [id for id in registry.names() if id.lower() == lowered]
+    return matches[0] if len(matches) == 1 else name
 
 
 def repair(
@@ -76,7 +76,7 @@ def invalid_call(name: str, error: str) -> tuple[str, dict[str, Any]]:
 
 
 def requested_tool(tool: str, arguments: Any) -> str:
-    """The tool that a call asked for; of a call of `invalid`, the one that its arguments name."""
+    """The requested tool of a call; of a call of `invalid`, the one that its arguments name."""
     name = arguments.get("tool") if tool == INVALID and isinstance(arguments, dict) else None
     return name if isinstance(name, str) and name.strip() else tool
 
@@ -86,33 +86,35 @@ def _no_json(constant: str) -> NoReturn:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a JSON text; of one that was cut off, what would have to come, in the words of OpenCode's."""
+    """What is wrong with a JSON text, in the words of OpenCode's parser; of one that was cut off, what is missing."""
     if isinstance(error, RecursionError):
         return "the text is nested too deeply"
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
-    if error.msg.startswith("Unterminated string"):
+    text = error.doc.rstrip()
+    brackets, string_start = _unclosed(error.doc)
+    if error.pos == string_start:
         return "Unterminated string"
-    if error.pos < len(error.doc.rstrip()):
+    if error.pos < len(text):
         return f"{error.msg} at line {error.lineno} column {error.colno}"
-    inside = _open_brackets(error.doc)
-    if error.msg == "Expecting value" or not inside:
+    if not brackets or text[-1] == ":" or (brackets[-1] == "[" and text[-1] in "[,"):
         return "Unexpected EOF"
-    return f"Expected '{'}' if inside[-1] == '{' else ']'}'"
+    return f"Expected '{'}' if brackets[-1] == '{' else ']'}'"
 
 
-def _open_brackets(text: str) -> list[str]:
-    """The brackets that are open at the end of a JSON text, outermost first."""
-    inside: list[str] = []
-    quoted = escaped = False
-    for char in text:
-        if quoted:
-            quoted = escaped or char != '"'
+def _unclosed(text: str) -> tuple[list[str], int | None]:
+    """The brackets that are open at the end of a JSON text, outermost first, and where a string begins that is open."""
+    brackets: list[str] = []
+    string_start: int | None = None
+    escaped = False
+    for index, char in enumerate(text):
+        if string_start is not None:
+            string_start = string_start if escaped or char != '"' else None
             escaped = char == "\\" and not escaped
         elif char == '"':
-            quoted = True
+            string_start = index
         elif char in "{[":
-            inside.append(char)
-        elif char in "}]" and inside:
-            inside.pop()
-    return inside
+            brackets.append(char)
+        elif char in "}]" and brackets:
+            brackets.pop()
+    return brackets, string_start

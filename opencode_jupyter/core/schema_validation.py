@@ -10,14 +10,13 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .errors import InvalidDefinitionError
-from .validation_issues import as_json, issue, received, wrong_type
+from .validation_issues import Issue, as_json, issue, received, wrong_type
 
-MOST = 10
-"""Issues that are listed."""
+MOST_ISSUES = 10
 LONGEST = 300
-"""Characters of a message of the checking library: it quotes the whole value."""
-REFERENCES = 20
-"""References that lead to a reference, one after the other, at the most."""
+"""Characters of a message of jsonschema: it quotes the whole value."""
+MOST_REFERENCES = 20
+"""References that lead to a reference, one after the other."""
 KINDS = {
     "minimum": ("greater_than_equal", "ge"),
     "exclusiveMinimum": ("greater_than", "gt"),
@@ -35,11 +34,11 @@ KINDS = {
 class SchemaMismatchError(ValueError):
     """Arguments do not fit a JSON schema; the message is the issues as JSON."""
 
-    def __init__(self, issues: list[dict[str, Any]]) -> None:
+    def __init__(self, issues: list[Issue]) -> None:
         super().__init__(as_json(issues))
         self._issues = issues
 
-    def errors(self) -> list[dict[str, Any]]:
+    def errors(self) -> list[Issue]:
         """The issues, as a ``format_validation_error`` gets them: each with ``code``, ``path`` and ``message``."""
         return self._issues
 
@@ -62,12 +61,13 @@ def checker(
         nonlocal validator
         if validator is None:
             validator = validator_of(schema, tool)
-        issues: list[dict[str, Any]] = []
-        for error in _in_order(validator, arguments):
+        issues: list[Issue] = []
+        for error in _sorted_errors(validator, arguments):
             issues += [item for item in _issues(error) if item not in issues]
         if issues:
-            raise SchemaMismatchError(issues[:MOST])
-        return _with_defaults(schema, arguments) if fill_defaults else arguments
+            raise SchemaMismatchError(issues[:MOST_ISSUES])
+        filled: dict[str, Any] = _fill_defaults(schema, schema, arguments) if fill_defaults else arguments
+        return filled
 
     return check
 
@@ -146,13 +146,13 @@ def _cut(message: str) -> str:
     return message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
 
 
-def _in_order(validator: Any, arguments: dict[str, Any]) -> list[Any]:
-    """The library's errors, by the arguments' names."""
+def _sorted_errors(validator: Any, arguments: dict[str, Any]) -> list[Any]:
+    """Jsonschema's errors, by the arguments' names."""
     return sorted(validator.iter_errors(arguments), key=lambda error: [str(step) for step in error.absolute_path])
 
 
-def _issues(error: Any) -> Iterator[dict[str, Any]]:
-    """An error of the checking library as issues."""
+def _issues(error: Any) -> Iterator[Issue]:
+    """An error of jsonschema as issues."""
     keyword, value, path = error.validator, error.validator_value, list(error.absolute_path)
     properties = error.schema.get("properties") or {} if isinstance(error.schema, dict) else {}
     if keyword == "required":
@@ -178,7 +178,7 @@ def _issues(error: Any) -> Iterator[dict[str, Any]]:
         yield issue({"type": keyword, "msg": _cut(error.message), "input": error.instance}, path, None)
 
 
-def _none_of(error: Any) -> Iterator[dict[str, Any]]:
+def _none_of(error: Any) -> Iterator[Issue]:
     """Issues of a value that fits none of several schemas: the types it may have, else the likeliest of them."""
     from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
@@ -191,7 +191,7 @@ def _none_of(error: Any) -> Iterator[dict[str, Any]]:
     yield from _issues(inner)
 
 
-def _wrong_types(types: list[Any], error: Any) -> dict[str, Any]:
+def _wrong_types(types: list[Any], error: Any) -> Issue:
     path = list(error.absolute_path)
     if types == ["integer"] and isinstance(error.instance, float):
         return issue({"type": "int_from_float"}, path, None)
@@ -200,22 +200,17 @@ def _wrong_types(types: list[Any], error: Any) -> dict[str, Any]:
     return wrong_type(" | ".join(names), received(error.instance), path)
 
 
-def _with_defaults(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, and the defaults of properties that are missing; in nested objects and lists too."""
-    filled: dict[str, Any] = _filled(schema, schema, arguments)
-    return filled
-
-
-def _filled(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
+def _fill_defaults(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
+    """A value with the defaults of properties that are missing; in nested objects and lists too."""
     schema = _target(root, schema)
     if isinstance(value, list | tuple):
-        return [_filled(root, schema.get("items"), item) for item in value] if schema.get("items") else value
+        return [_fill_defaults(root, schema.get("items"), item) for item in value] if schema.get("items") else value
     if not isinstance(value, dict):
         return value
     filled = dict(value)
     for name, part in (schema.get("properties") or {}).items():
         if name in filled:
-            filled[name] = _filled(root, part, filled[name])
+            filled[name] = _fill_defaults(root, part, filled[name])
         elif isinstance(part, dict) and "default" in part:
             filled[name] = copy.deepcopy(part["default"])
     return filled
@@ -223,7 +218,7 @@ def _filled(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
 
 def _target(root: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
     """A part of a schema, or what it refers to within the same schema; an empty one if it is none of both."""
-    for _ in range(REFERENCES):
+    for _ in range(MOST_REFERENCES):
         if not isinstance(schema, Mapping):
             return {}
         reference = schema.get("$ref")

@@ -1,7 +1,7 @@
-"""Issues of a call's arguments as OpenCode words them, a JSON array (docs/opencode/core.md 1.2, 25), and for people.
+"""What is wrong with a call's arguments, as OpenCode prints it (docs/opencode/core.md 1.2, 25) and as sentences.
 
-OpenCode prints the issues of its schema library (Zod 4); models have met them often. Each has ``code``, ``path`` and
-``message``, and what the code brings with it: an expected type, the values there are, a bound.
+It prints a JSON array of its schema library's (Zod 4) issues, which models know. Each has ``code``, ``path`` and
+``message``, and what belongs to the code: an expected type, the possible values, a bound.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ BOUNDS = {
     "string_too_short": ("string", "minimum", "min_length", ">="),
     "string_too_long": ("string", "maximum", "max_length", "<="),
 }
-"""pydantic's kind of a bound that is passed to: of what, which bound, its name in pydantic's context, its sign."""
+"""pydantic's kind of a broken bound to: what it measures, which bound, its name in pydantic's context, its sign."""
 UNITS = {"array": " items", "string": " characters", "number": ""}
 SHOWN = 80
 """Characters of a value that are shown where only the value tells what is wrong."""
+UNDEFINED = "undefined"
+"""JavaScript's type of a missing value."""
 
 
 MOST_LEVELS = 200
@@ -59,14 +61,14 @@ def is_nested_too_deeply(value: Any) -> bool:
     return True
 
 
-def issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> str:
-    """A validation error as a JSON array of issues, indented by 2.
+class Issue(dict[str, Any]):
+    """An issue in OpenCode's form.
 
-    Args:
-        error: what pydantic found.
-        schema: the arguments' JSON schema, without references; it says of what type a missing value would have to be.
+    Attributes:
+        received: the type of the wrong value, in JavaScript's terms; OpenCode has it in its message alone.
     """
-    return as_json(list_issues(error, schema))
+
+    received = ""
 
 
 def as_json(issues: Sequence[Mapping[str, Any]]) -> str:
@@ -74,16 +76,17 @@ def as_json(issues: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(issues, indent=2, ensure_ascii=False, default=str)
 
 
-def list_issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """A validation error as a list of issues; see `issues`."""
-    issues = []
-    for item in error.errors(include_url=False):
-        path, node = _place(schema, item["loc"])
-        issues.append(issue(item, path, node))
-    return issues
+def list_issues(error: ValidationError, schema: Mapping[str, Any] | None = None) -> list[Issue]:
+    """A validation error as a list of issues.
+
+    Args:
+        error: pydantic's error.
+        schema: the arguments' JSON schema, without references; it tells the type that a missing value should have.
+    """
+    return [issue(item, *_locate(schema, item["loc"])) for item in error.errors(include_url=False)]
 
 
-def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> dict[str, Any]:
+def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any] | None) -> Issue:
     """One issue.
 
     Args:
@@ -94,36 +97,39 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
     kind, context = item["type"], item.get("ctx") or {}
     values = _values(node)
     if values and kind in ("missing", "literal_error", "enum"):
-        return {"code": "invalid_value", "values": values, "path": path, "message": _options(values)}
+        return Issue(code="invalid_value", values=values, path=path, message=_options(values))
     if kind == "missing":
         expected = _type(node)
-        if not expected:
-            return {"code": "invalid_type", "path": path, "message": "Required"}
-        return wrong_type(expected, "undefined", path)
+        if expected:
+            return wrong_type(expected, UNDEFINED, path)
+        missing = Issue(code="invalid_type", path=path, message="Required")
+        missing.received = UNDEFINED
+        return missing
     if kind in EXPECTED:
         return wrong_type(EXPECTED[kind], received(item["input"]), path)
     if kind == "int_from_float":
-        return {"expected": "int", "format": "safeint", **wrong_type("int", "number", path)}
+        return wrong_type("int", "number", path, format="safeint")
     if kind in BOUNDS:
-        of, bound, name, sign = BOUNDS[kind]
+        measured, bound, name, sign = BOUNDS[kind]
         limit = _number(context.get(name))
-        small = bound == "minimum"
-        verb = "be" if of == "number" else "have"
-        message = f"Too {'small' if small else 'big'}: expected {of} to {verb} {sign}{limit}{UNITS[of]}"
-        code, inclusive = "too_small" if small else "too_big", "=" in sign
-        return {"origin": of, "code": code, bound: limit, "inclusive": inclusive, "path": path, "message": message}
+        size = "small" if bound == "minimum" else "big"
+        verb = "be" if measured == "number" else "have"
+        message = f"Too {size}: expected {measured} to {verb} {sign}{limit}{UNITS[measured]}"
+        limits = {"origin": measured, "code": f"too_{size}", bound: limit, "inclusive": "=" in sign}
+        return Issue(limits, path=path, message=message)
     if kind == "string_pattern_mismatch":
         pattern = f"/{context.get('pattern')}/"
         message = f"Invalid string: must match pattern {pattern}"
-        form = {"origin": "string", "code": "invalid_format", "format": "regex", "pattern": pattern}
-        return {**form, "path": path, "message": message}
+        return Issue(
+            origin="string", code="invalid_format", format="regex", pattern=pattern, path=path, message=message
+        )
     if kind == "extra_forbidden":
         message = f"Unrecognized key: {json.dumps(path[-1], ensure_ascii=False)}"
-        return {"code": "unrecognized_keys", "keys": path[-1:], "path": path[:-1], "message": message}
+        return Issue(code="unrecognized_keys", keys=path[-1:], path=path[:-1], message=message)
     if kind in ("value_error", "assertion_error"):
         message = str(context["error"]) if "error" in context else item["msg"]
-        return {"code": "custom", "path": path, "message": message}
-    return {"code": kind, "path": path, "message": item["msg"], "received": _short(item.get("input"))}
+        return Issue(code="custom", path=path, message=message)
+    return Issue(code=kind, path=path, message=item["msg"], received=_short(item.get("input")))
 
 
 PLAIN = {
@@ -144,7 +150,7 @@ SIGNS = {
 }
 
 
-def sentences(tool: str, issues: Sequence[Mapping[str, Any]]) -> str:
+def sentences(tool: str, issues: Sequence[Issue]) -> str:
     """Issues as a person reads them: ``read: limit must be a number, not text``."""
     return "\n".join(f"{tool}: {_sentence(issue)}" for issue in issues)
 
@@ -152,18 +158,21 @@ def sentences(tool: str, issues: Sequence[Mapping[str, Any]]) -> str:
 def sentences_of_json(tool: str, text: str) -> str:
     """`sentences` for issues as JSON that another program wrote; "" if they cannot be read."""
     try:
-        return sentences(tool, json.loads(text))
+        issues = [Issue(entry) for entry in json.loads(text)]
+        for issue in issues:
+            message = str(issue.get("message", ""))
+            issue.received = UNDEFINED if message == "Required" else message.rpartition(" received ")[2]
+        return sentences(tool, issues)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
 
 
-def _sentence(issue: Mapping[str, Any]) -> str:
-    code, message = issue.get("code"), str(issue.get("message", ""))
+def _sentence(issue: Issue) -> str:
+    code, received = issue.get("code"), issue.received
     name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in issue["path"]).lstrip(".")
     name = name or "the arguments"
     if code == "invalid_type":
-        received = message.rpartition(" received ")[2]
-        if received in ("undefined", "Required"):
+        if received == UNDEFINED:
             return f"{name} is missing."
         if received == "number" and issue.get("expected") == "int":
             return f"{name} must be a whole number."
@@ -182,13 +191,15 @@ def _sentence(issue: Mapping[str, Any]) -> str:
     if code == "unrecognized_keys":
         inside = f" of {name}" if issue["path"] else ""
         return f"{', '.join(map(str, issue['keys']))} is not a parameter{inside}."
-    return f"{name}: {message.removesuffix('.')}."
+    return f"{name}: {str(issue.get('message', '')).removesuffix('.')}."
 
 
-def wrong_type(expected: str, actual: str, path: list[Any]) -> dict[str, Any]:
+def wrong_type(expected: str, actual: str, path: list[Any], **details: str) -> Issue:
     """The issue of a value of another type than the expected one."""
     message = f"Invalid input: expected {expected}, received {actual}"
-    return {"expected": expected, "code": "invalid_type", "path": path, "message": message}
+    issue = Issue(expected=expected, **details, code="invalid_type", path=path, message=message)
+    issue.received = actual
+    return issue
 
 
 def received(value: Any) -> str:
@@ -207,12 +218,12 @@ def received(value: Any) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)
 
 
-def _place(
+def _locate(
     schema: Mapping[str, Any] | None, location: Sequence[str | int]
 ) -> tuple[list[str | int], Mapping[str, Any] | None]:
-    """A place in the arguments, and its part of the schema (None where that can't be told).
+    """The path of a value among the arguments, and its part of the schema (None where that can't be told).
 
-    Of a value that may be of several types pydantic names the one that it tried, as if it were a part of the value.
+    Where several types are possible, pydantic names the one that it tried, as if it were a part of the value.
     """
     path: list[str | int] = []
     for step in location:

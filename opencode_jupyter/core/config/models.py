@@ -4,7 +4,7 @@ OpenCode's keys that concern tools and permissions are described in full (docs/o
 reads (themes, keys, providers) is let through, so that one file serves both programs.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -13,21 +13,23 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     RootModel,
     Tag,
     WithJsonSchema,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_before_validator_function
 
 # ---------------------------------------------------------------------- base classes
 
 TAG = "\0"
 """Begins the names of the members of a union, which pydantic puts into the path of an error; no key has it."""
 
-Unknown = Literal["wrong", "typos", "free"]
-"""What is said of a key that a model does not have: always something, only if it looks like one it has, nothing."""
+UnknownKeys = Literal["wrong", "typos"]
+"""Which keys are reported that a model does not have: all of them, or those that look like one it has."""
 
 Count = Annotated[int, Field(gt=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -42,17 +44,35 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(extra="allow", defer_build=True)
-    unknown: ClassVar[Unknown] = "typos"
+    unknown_keys: ClassVar[UnknownKeys] = "typos"
 
 
 def doc(description: str, **more: Any) -> Any:
-    """An entry that optional, and what it is for."""
+    """An optional entry, and what it is for."""
     return Field(None, description=description, **more)
+
+
+NOT_ONE_OF = "not_one_of"
+"""Kind of the error of `OneOf`, whose context has the ``values``."""
+
+
+class OneOf:
+    """In the annotation of a `Literal`: an error that has the possible values not only in its text."""
+
+    def __get_pydantic_core_schema__(self, literal: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        values = get_args(literal)
+
+        def check(value: Any) -> Any:
+            if value not in values:
+                raise PydanticCustomError(NOT_ONE_OF, "another value is expected", {"values": values})
+            return value
+
+        return no_info_before_validator_function(check, handler(literal))
 
 
 # ---------------------------------------------------------------------- permissions (docs/opencode/core.md 14.4)
 
-Action = Literal["ask", "allow", "deny"]
+Action = Annotated[Literal["ask", "allow", "deny"], OneOf()]
 
 
 def _rules_kind(value: Any) -> str:
@@ -121,7 +141,9 @@ class AgentEntry(Section):
 
     name: str = doc("The name that is shown.")
     description: str = doc("When to use it; a model that may hand it a task reads this.")
-    mode: Literal["primary", "subagent", "all"] = doc("Who may use it: a person, other agents, or both.")
+    mode: Annotated[Literal["primary", "subagent", "all"], OneOf()] = doc(
+        "Who may use it: a person, other agents, or both."
+    )
     model: str = doc("Its model as provider/model; default: the session's.")
     variant: str = doc("The model's variant, such as how hard it thinks.")
     prompt: str = doc("Its system prompt.")
@@ -173,8 +195,8 @@ class McpServer(Section):
     It may be spread over several files; one of them may say no more than `{"enabled": false}`.
     """
 
-    unknown: ClassVar[Unknown] = "wrong"
-    type: Literal["local", "remote", "stdio", "http", "streamable-http", "sse"] = doc(
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
+    type: Annotated[Literal["local", "remote", "stdio", "http", "streamable-http", "sse"], OneOf()] = doc(
         "local (or stdio) for a program, remote (or http, sse) for an address."
     )
     command: Annotated[
@@ -200,7 +222,7 @@ class McpServer(Section):
 class FormatterEntry(Section):
     """A program that puts a file's layout right after it was changed."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     command: Texts = doc('Program and arguments; "$FILE" stands for the file.')
     extensions: Texts = doc('Endings of the files it formats, such as ".py".')
     environment: dict[str, str] = doc("Set in its environment.")
@@ -210,7 +232,7 @@ class FormatterEntry(Section):
 class LspEntry(Section):
     """A language server."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     command: Texts = doc("Program and arguments.")
     extensions: Texts = doc('Endings of the files it serves, such as ".py".')
     env: dict[str, str] = doc("Set in its environment.")
@@ -242,7 +264,7 @@ def _no_number(value: Any) -> Any:
 class SkillSettings(Section):
     """Where skills are looked for beside the usual folders."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     paths: Texts = doc("Folders with skills.")
     urls: Texts = doc("Addresses of lists of skills.")
 
@@ -250,18 +272,18 @@ class SkillSettings(Section):
 class ToolOutput(Section):
     """How much of a tool's output a model gets to see; the whole is kept in a file."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     max_lines: Count = doc("Lines; default: 2000.")
     max_bytes: Count = doc("Bytes; default: 51200.")
 
 
-Profile = Literal["read-only", "workspace-write", "off"]
+Profile = Annotated[Literal["read-only", "workspace-write", "off"], OneOf()]
 
 
 class SandboxLimits(Section):
     """What one command may use up."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     processes: Count = doc("Processes and threads beyond those that run already; default: 4096.")
     memory: Count = doc("Bytes of one process's data; default: the machine's memory.")
     file_size: Count = doc("Bytes of one file that it writes; default: 16 GiB.")
@@ -271,7 +293,7 @@ class SandboxLimits(Section):
 class SandboxSettings(Section):
     """The operating system's limits on commands. A project's own files can only make it stricter."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
     profile: Profile = doc("For what a model runs; workspace-write unless set.")
     user: Profile = doc("For what you type and your code runs; off unless set.")
     agents: dict[str, Profile] = doc("For what a model runs as these agents, by name.")
@@ -282,7 +304,9 @@ class SandboxSettings(Section):
     network: bool = doc("Allow commands TCP and other programs' sockets; false unless set.")
     writable: Texts = doc("More folders that may be changed.")
     hidden: Texts = doc("More files and folders that must not be read.")
-    backend: Literal["auto", "landlock", "bubblewrap"] = doc("The sandbox to use; the strongest unless set.")
+    backend: Annotated[Literal["auto", "landlock", "bubblewrap"], OneOf()] = doc(
+        "The sandbox to use; the strongest unless set."
+    )
     limits: SandboxLimits = doc("Limits of one command.")
 
 
@@ -322,7 +346,7 @@ class Compaction(Section):
 class ConfigFile(Section):
     """OpenCode's configuration, with what opencode_jupyter reads besides."""
 
-    unknown: ClassVar[Unknown] = "wrong"
+    unknown_keys: ClassVar[UnknownKeys] = "wrong"
 
     schema_: str = doc("Address of this schema, for editors.", alias="$schema")
     permission: Permission = doc("What may be done without asking. The last matching rule decides.")
@@ -350,7 +374,7 @@ class ConfigFile(Section):
     snapshot: bool = doc("Keep what is needed to take changes back.")
     share: str = doc("Whether sessions are shared: manual, auto or disabled.")
     autoshare: bool = doc("Use share.", deprecated=True)
-    autoupdate: Annotated[Literal[True, False, "notify"], BeforeValidator(_no_number)] = doc(
+    autoupdate: Annotated[Literal[True, False, "notify"], OneOf(), BeforeValidator(_no_number)] = doc(
         "Whether OpenCode updates itself."
     )
     logLevel: str = doc("How much OpenCode logs.")  # noqa: N815 - OpenCode's spelling

@@ -1,12 +1,11 @@
 """Validation of a config: what does not fit is reported and left out, the rest is used.
 
 OpenCode refuses a whole file for one wrong key. In a notebook that would take every tool away, so here a mistake costs
-only its own entry, and a permission that can't be understood asks. What is right is said by `models` alone.
+only its own entry, and a permission that can't be understood asks. `models` alone describes what is right.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 
     from .models import ConfigFile
 
-_REPORTED_LATER = ("formatter", "lsp")
-"""What reads these leaves wrong entries out by itself, and says so where they would have been used."""
+_CHECKED_IN_USE = ("formatter", "lsp")
+"""Sections whose readers leave out and report wrong entries by themselves."""
 
 MAX_DEPTH = 100
 """Objects and lists within each other."""
-HINTS = 300
-"""Words of one file for which a likely other is looked for, which takes a millisecond each."""
+MOST_HINTS = 300
+"""Words of one file for which near names are looked for, which takes a millisecond each."""
 
 Show = Callable[[Any], str]
 """A wrong value as a warning shows it."""
@@ -42,18 +41,18 @@ def normalise(data: Mapping[str, Any], report: Report | None = None, show: Show 
 
     Args:
         data: as a parser gave it; it is not changed.
-        report: told of each mistake.
-        show: words a wrong value for a warning; as Python writes it if left out.
+        report: called for each mistake.
+        show: renders a wrong value for a warning; as Python writes it if left out.
 
     Raises:
         ConfigError: it is nested too deeply, has no end, or holds NUL characters.
     """
-    copied = _copy(data)
-    if not copied:
+    plain = _plain_copy(data)
+    if not plain:
         return {}
-    out = _Check(report or _ignore, show).file(copied)
+    out = _Checker(report, show).check(plain)
     if "permission" in out:
-        out["permission"] = _object(out["permission"])
+        out["permission"] = _as_object(out["permission"])
     for section in ("agent", "mode"):
         if section in out:
             out[section] = {name: _agent(entry) for name, entry in out[section].items()}
@@ -100,16 +99,16 @@ def known_keys() -> dict[str, str]:
     return {info.alias or name: name for name, info in _model().model_fields.items()}
 
 
-def _copy(value: Any, depth: int = 0) -> Any:
+def _plain_copy(value: Any, depth: int = 0) -> Any:
     """A copy as plain JSON data: objects as dicts whose keys are texts, lists and tuples as lists."""
     if depth > MAX_DEPTH:
         raise ConfigError(f"is nested too deeply (more than {MAX_DEPTH} objects and lists within each other)")
     if isinstance(value, Mapping):
         if any("\0" in str(key) for key in value):
             raise ConfigError("has a key with a NUL character")
-        return {str(key): _copy(entry, depth + 1) for key, entry in value.items()}
+        return {str(key): _plain_copy(entry, depth + 1) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_copy(entry, depth + 1) for entry in value]
+        return [_plain_copy(entry, depth + 1) for entry in value]
     return value
 
 
@@ -134,123 +133,120 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-class _Check:
+class _Checker:
     """Checks one file's sections, and repairs what is wrong with them."""
 
-    def __init__(self, report: Report, show: Show | None) -> None:
-        self.report = report
+    def __init__(self, report: Report | None, show: Show | None) -> None:
+        self.report = report or (lambda keys, message: None)
         self.show = show or short_repr
-        self.hints = HINTS
+        self.hints = MOST_HINTS
 
-    def file(self, data: dict[str, Any]) -> dict[str, Any]:
+    def check(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The data of a file without its mistakes; changed in place."""
         known = known_keys()
-        out: dict[str, Any] = {}
-        for key, value in data.items():
-            if key not in known:
+        for key in list(data):
+            if key in known:
+                self._check_section(key, data)
+            else:
                 self.report((key,), f'"{key}" is not a key of the configuration{_hint(self._suggest(key, known))}')
-                out[key] = value
-                continue
-            box = {key: value}
-            self._section(key, box)
-            out.update(box)
-        return out
+        return data
 
-    def _section(self, key: str, box: dict[str, Any]) -> None:
+    def _check_section(self, key: str, data: dict[str, Any]) -> None:
         from pydantic import ValidationError
 
         adapter = _adapter(key)
         try:
-            section = adapter.validate_python(box[key], strict=True)
+            section = adapter.validate_python(data[key], strict=True)
         except ValidationError as errors:
-            self._repair(key, box, errors)
-            if key not in box or key in _REPORTED_LATER:
+            self._repair(key, data, errors)
+            if key not in data or key in _CHECKED_IN_USE:
                 return
             try:
-                section = adapter.validate_python(box[key], strict=True)
-            except ValidationError as left:
-                if any(error["type"] != "missing" for error in left.errors()):  # so that nothing wrong gets through
-                    del box[key]
+                section = adapter.validate_python(data[key], strict=True)
+            except ValidationError as remaining:
+                if any(error["type"] != "missing" for error in remaining.errors()):  # nothing wrong gets through
+                    del data[key]
                 return
-        self._unknown(section, (key,))
+        self._report_unknown(section, (key,))
 
-    def _repair(self, key: str, box: dict[str, Any], errors: Any) -> None:
-        done: set[Keys] = set()
+    def _repair(self, key: str, data: dict[str, Any], errors: Any) -> None:
+        repaired: set[Keys] = set()
         for error in errors.errors(include_url=False):
-            below, element = _place(error)
+            below, in_list = _locate(error)
             where = (key, *below)
-            if error["type"] == "missing" or where in done:  # another file may bring what is missing
+            if error["type"] == "missing" or where in repaired:  # another file may bring what is missing
                 continue
-            done.add(where)
-            self._one(box, where, error, element)
+            repaired.add(where)
+            self._repair_entry(data, where, error, in_list)
 
-    def _one(self, box: dict[str, Any], where: Keys, error: Any, element: bool) -> None:
-        holder: Any = box
+    def _repair_entry(self, data: dict[str, Any], where: Keys, error: Any, in_list: bool) -> None:
+        holder: Any = data
         for name in where[:-1]:
             holder = holder[name]
         value = holder[where[-1]]
         path = ".".join(where)
         section = where[2:] if where[0] in ("agent", "mode") else where
-        should, words = _expected(error, element=element)
-        near = _hint(self._suggest(value, words))
+        expected, words = _expected(error, in_list=in_list)
+        hint = _hint(self._suggest(value, words))
         if section[:1] == ("permission",):
             holder[where[-1]] = "ask"
-            self.report(where, f"{path} is {self.show(value)}; use allow, deny or ask{near}. Until then it asks")
+            self.report(where, f"{path} is {self.show(value)}; use allow, deny or ask{hint}. Until then it asks")
         elif section[:1] == ("tools",) and len(section) == 2:
             holder[where[-1]] = False
             self.report(
-                where, f"{path} is {self.show(value)}; it should be {should}. Until then the tool is switched off"
+                where, f"{path} is {self.show(value)}; it should be {expected}. Until then the tool is switched off"
             )
         else:
-            if where[0] not in _REPORTED_LATER:
+            if where[0] not in _CHECKED_IN_USE:
                 del holder[where[-1]]
-            be = "use" if words else "it should be"
-            self.report(where, f"{path} is {self.show(value)}; {be} {should}{near}. Until then it is left out")
+            verb = "use" if words else "it should be"
+            self.report(where, f"{path} is {self.show(value)}; {verb} {expected}{hint}. Until then it is left out")
 
     def _suggest(self, word: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
         """The known word that is most like this one; "" if none is."""
         self.hints -= 1
         if self.hints < 0 or not isinstance(word, str):
             return ""
-        exchanged = (name for name in known if name[:1] == word[:1] and sorted(name) == sorted(word))  # bahs for bash
-        return next(exchanged, "") or next(iter(near_names(word.replace("-", "_"), known, cutoff)), "")
+        anagrams = (name for name in known if name[:1] == word[:1] and sorted(name) == sorted(word))  # bahs for bash
+        return next(anagrams, "") or next(iter(near_names(word.replace("-", "_"), known, cutoff)), "")
 
-    def _unknown(self, section: Any, where: Keys) -> None:
-        """Tell of keys that no model has, where that is probably a mistake."""
+    def _report_unknown(self, section: Any, where: Keys) -> None:
+        """Report keys that no model has, where that is probably a mistake."""
         from pydantic import BaseModel
 
         from .models import KNOWN, PermissionRules, Section
 
         if isinstance(section, PermissionRules):
             for key in section.root.keys() - KNOWN.keys():
-                self._slip(key, where, KNOWN)
+                self._report_misspelling(key, where, KNOWN)
         elif isinstance(section, Section):
             fields = type(section).model_fields
             for key in section.model_extra or {}:
-                self._extra(section, key, where)
+                self._report_extra(section, key, where)
             for name in section.model_fields_set & fields.keys():
-                self._unknown(getattr(section, name), (*where, fields[name].alias or name))
+                self._report_unknown(getattr(section, name), (*where, fields[name].alias or name))
         elif isinstance(section, dict):
             for key, value in section.items():
                 if isinstance(value, BaseModel | dict):
-                    self._unknown(value, (*where, key))
+                    self._report_unknown(value, (*where, key))
 
-    def _extra(self, section: BaseModel, key: str, where: Keys) -> None:
+    def _report_extra(self, section: BaseModel, key: str, where: Keys) -> None:
         known = type(section).model_fields
-        policy = getattr(section, "unknown", "free")
+        policy = getattr(section, "unknown_keys", None)
         if policy == "typos":
-            self._slip(key, where, known)
+            self._report_misspelling(key, where, known)
         elif policy == "wrong":
             near = self._suggest(key, known, _ALIKE)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
             self.report((*where, key), f"{'.'.join((*where, key))} is not known; {hint}")
 
-    def _slip(self, key: str, where: Keys, known: Iterable[str]) -> None:
+    def _report_misspelling(self, key: str, where: Keys, known: Iterable[str]) -> None:
         near = self._suggest(key, known, _ALIKE)
         if near:
             self.report((*where, key), f"{'.'.join((*where, key))} is not known (did you mean {near}?)")
 
 
-def _object(permission: Any) -> Any:
+def _as_object(permission: Any) -> Any:
     return {"*": permission} if isinstance(permission, str) else permission
 
 
@@ -260,7 +256,7 @@ def _agent(entry: Mapping[str, Any]) -> dict[str, Any]:
     out = {key: value for key, value in entry.items() if key in AgentEntry.model_fields}
     options = {key: value for key, value in entry.items() if key not in AgentEntry.model_fields}
     if "permission" in out:
-        out["permission"] = _object(out["permission"])
+        out["permission"] = _as_object(out["permission"])
     if options:
         out["options"] = {**options, **out.get("options", {})}
     steps = out.pop("maxSteps", None)
@@ -270,10 +266,6 @@ def _agent(entry: Mapping[str, Any]) -> dict[str, Any]:
     if tools is not None:
         out["permission"] = {**tools_to_permission(tools), **out.get("permission", {})}
     return out
-
-
-def _ignore(where: Keys, message: str) -> None:
-    """Nobody wants to know."""
 
 
 # ---------------------------------------------------------------------- wording
@@ -292,12 +284,11 @@ _EXPECTED: dict[str, str] = {
     "model_attributes_type": "an object",
     "list_type": "a list of texts",
 }
-_QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
 _ALIKE = 0.85
-"""How alike two words must be for one to be called a slip of the other; 1 is the same."""
+"""How alike two words must be for one to count as a misspelling of the other; 1 is the same."""
 
 
-def _place(error: ErrorDetails) -> tuple[Keys, bool]:
+def _locate(error: ErrorDetails) -> tuple[Keys, bool]:
     """The keys down to the entry that is wrong, and whether the fault is one element of that entry's list."""
     from .models import TAG
 
@@ -310,21 +301,18 @@ def _place(error: ErrorDetails) -> tuple[Keys, bool]:
     return tuple(keys), False
 
 
-def _expected(error: ErrorDetails, *, element: bool) -> tuple[str, list[str]]:
+def _expected(error: ErrorDetails, *, in_list: bool) -> tuple[str, list[str]]:
     """The expected kind of an entry, and its allowed values if they are few."""
-    if element:
+    if in_list:
         return "a list of texts", []
+    from .models import NOT_ONE_OF
+
     kind = error["type"]
-    if kind == "literal_error":
-        expected = str((error.get("ctx") or {}).get("expected", ""))
-        words = [quoted or bare.lower() for quoted, bare in _QUOTED.findall(expected)]
-        return _either(words), words
+    if kind == NOT_ONE_OF:
+        words = [value if isinstance(value, str) else str(value).lower() for value in error["ctx"]["values"]]
+        return f"{', '.join(words[:-1])} or {words[-1]}", words
     return _EXPECTED.get(kind, "something else: " + error["msg"]), []
 
 
 def _hint(near: str) -> str:
     return f" (did you mean {near}?)" if near else ""
-
-
-def _either(words: list[str]) -> str:
-    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else "something else"

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from opencode_jupyter.core.schema import json_schema
-from opencode_jupyter.core.validation_issues import issues
+from opencode_jupyter.core.validation_issues import as_json, list_issues
 
 
 class Inner(BaseModel):
@@ -57,7 +57,7 @@ class Needed(BaseModel):
 def found(model: type[BaseModel], given: Any, schema: dict[str, Any] | None = None) -> str:
     with pytest.raises(ValidationError) as caught:
         model.model_validate(given)
-    return issues(caught.value, schema if schema is not None else json_schema(model))
+    return as_json(list_issues(caught.value, schema if schema is not None else json_schema(model)))
 
 
 def wrong(expected: str, received: str, *path: str | int) -> dict[str, Any]:
