@@ -124,11 +124,11 @@ async def workspace_in(workspace: ToolHost, directory: Path, *, own_config: bool
         own_config: go by that folder's config files; else by the configuration of `workspace`.
     """
     other = type(workspace)(directory, workspace.overrides, workspace.data_dir, store=False)
-    other_request, own_request = other.config.wants, workspace.config.wants
+    other_request, own_request = other.config.trust_subject, workspace.config.trust_subject
     if not own_config:
         other.use_config(workspace.config)
     elif (
-        own_request and other_request and own_request.digest == other_request.digest and not workspace.config.removed
+        own_request and other_request and own_request.digest == other_request.digest and not workspace.config.withheld
     ):  # a copy of the project
         other.trust.grant_temporarily(other_request)
         other.reload_config()

@@ -261,7 +261,7 @@ class Call(CallApproval):
             self._agent = self._workspace.agents.get(key, self._agent)
 
     async def _stages(self) -> ToolResult:
-        if self._workspace.config.removed and not self._has_tool:
+        if self._workspace.config.withheld and not self._has_tool:
             agents = self._workspace.agents
             await ask_for_project(self._workspace, self)
             self._renew_agent(agents)

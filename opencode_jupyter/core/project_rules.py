@@ -1,4 +1,4 @@
-"""Permission rules of an open workspace that outlive it: written to the project's configuration, and taken back."""
+"""Save permission rules in the project's configuration, and remove them again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def save(
     literal: bool = False,
     keep_denies: bool = False,
 ) -> SavedRules:
-    """Write rules and read the configuration again; running calls keep the rules they began with.
+    """Write rules and read the configuration again; running calls keep the rules they started with.
 
     Args:
         workspace: whose project.
@@ -54,7 +54,7 @@ def save(
     files = ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
     before = {name: agent_entry.permission for name, agent_entry in workspace.agents.items() if not agent_entry.hidden}
     problems: list[ToolError] = []
-    trusted = _TrustRenewal(workspace, permission)
+    renewal = _TrustRenewal(workspace, permission)
     for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
         if literal and expand(pattern) != pattern:
             problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
@@ -71,19 +71,19 @@ def save(
     saved.files = list(dict.fromkeys(saved.files))
     saved.notes += [f"Not saved: {error}" for error in problems]
     try:
-        trusted.renew(dict.fromkeys(saved.patterns, action))
+        renewal.renew(dict.fromkeys(saved.patterns, action))
     except ToolError as error:
         saved.notes.append(str(error))
     workspace.reload_config()
-    if workspace.config.removed and action == "allow":
+    if workspace.config.withheld and action == "allow":
         saved.notes.append("Not in effect until you trust this project: %tools trust --project")
     who = workspace.agents.get(agent or "") or workspace.agent()
     texts = [expand(pattern) for pattern in saved.patterns]
     for text in texts:
         rule = evaluate(permission, text, who.permission)
         if rule.action != action:
-            decides = f"{rule.permission} {rule.pattern} {rule.action} ({rule.origin})"
-            saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decides}")
+            decider = f"{rule.permission} {rule.pattern} {rule.action} ({rule.origin})"
+            saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decider}")
     if action != "deny":
         freed = [
             name for name, rules in before.items() if _is_freed(workspace.agents.get(name), rules, permission, texts)
@@ -96,23 +96,23 @@ def save(
 
 
 def forget(workspace: ToolHost, rule: Rule) -> str | None:
-    """Take a rule out of the project's file that it comes from, and read the configuration again.
+    """Remove a rule from the project's file that it comes from, and read the configuration again.
 
     Returns:
         The file's name; None if the rule comes from no file of the project.
 
     Raises:
-        ToolError: it can't be taken out there; it says why.
+        ToolError: it can't be removed there; it says why.
     """
     check_kind(rule, Rule, "rule", "a Rule")
     path = file_of(rule)
     if path is None:
         return None
-    trusted = _TrustRenewal(workspace, rule.permission)
+    renewal = _TrustRenewal(workspace, rule.permission)
     if not remove_rule(path, rule.permission, rule.pattern, root=_root(workspace)):
         raise ToolError(f'{rule.origin} no longer has such a rule in its "permission"; edit it there')
     try:
-        trusted.renew({})
+        renewal.renew({})
     finally:
         workspace.reload_config()
     return rule.origin
@@ -151,21 +151,21 @@ class _TrustRenewal:
         Raises:
             ToolError: the trust can't be stored.
         """
-        trust, was = self.workspace.trust, self.before.wants
-        if was is not None and not trust.known(was):
+        trust, before = self.workspace.trust, self.before.trust_subject
+        if before is not None and not trust.known(before):
             return
         after = self._load()
-        if after.wants is None or after.wants == was or not self._only(rules, after):
+        if after.trust_subject is None or after.trust_subject == before or not self._adds_only(rules, after):
             return
         try:
-            (trust.grant if was is None or trust.kept(was) else trust.grant_temporarily)(after.wants)
+            (trust.grant if before is None or trust.is_stored(before) else trust.grant_temporarily)(after.trust_subject)
         except ToolError as error:
             raise ToolError(f"The configuration is changed, but your trust in it was not stored: {error}") from error
 
     def _load(self) -> Config:
         return load_config(self.workspace.directory, self.workspace.worktree, overrides=self.workspace.overrides)
 
-    def _only(self, rules: Mapping[str, str], after: Config) -> bool:
+    def _adds_only(self, rules: Mapping[str, str], after: Config) -> bool:
         before = dict(self.before.sources)
         allowed = {entry for data in before.values() for entry in self._entries(data)} | set(rules.items())
         return all(

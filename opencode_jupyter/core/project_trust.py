@@ -22,8 +22,8 @@ def untrusted(workspace: ToolHost) -> list[Subject]:
     """
     more = (subject for list_more in workspace.trust_subjects for subject in list_more())
     subjects = {(subject.kind, subject.name): subject for subject in more}
-    project = workspace.config.wants
-    if project is not None and workspace.config.removed:
+    project = workspace.config.trust_subject
+    if project is not None and workspace.config.withheld:
         subjects = {(project.kind, project.name): project, **subjects}
     for source in workspace.registry.sources:
         list_untrusted = getattr(source, "untrusted", None)
@@ -49,21 +49,21 @@ def trust_project(workspace: ToolHost, *, keep: bool = True) -> list[Subject]:
 
 
 def apply_trust(workspace: ToolHost) -> None:
-    """Go by what is trusted now: the configuration is read again, and the next call looks for tools."""
-    wants, removed = workspace.config.wants, workspace.config.removed
-    if wants is not None and workspace.trust.known(wants) == bool(removed):
+    """Apply what is trusted now: the configuration is read again, and the next call looks for tools."""
+    project = workspace.config.trust_subject
+    if project is not None and workspace.trust.known(project) == bool(workspace.config.withheld):
         workspace.reload_config()
     workspace.registry.invalidate()
 
 
 async def ask_for_project(workspace: ToolHost, call: Call) -> None:
-    """Ask once, before a call, whether the project is trusted; whoever says no works in a restricted one."""
-    project = workspace.config.wants
-    if call.dry_run or project is None or not workspace.config.removed or project in workspace.trust.asked:
+    """Request trust in the project once, before a call; without it the project stays restricted."""
+    project = workspace.config.trust_subject
+    if call.dry_run or project is None or not workspace.config.withheld or project in workspace.trust.requested:
         return
     if workspace.permissions.approve is None and workspace.present is None:
-        return  # nobody to ask: the configuration's warnings say so
-    workspace.trust.asked.add(project)
+        return  # nobody is there: the configuration's warnings report it
+    workspace.trust.requested.add(project)
     more = [subject for subject in await asyncio.to_thread(untrusted, workspace) if subject != project]
     lines = [str(project.shown["content"]), *map(_line, more)]
     shown = replace(project, shown={**project.shown, "content": "\n".join(lines)})

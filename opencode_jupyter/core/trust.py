@@ -1,8 +1,8 @@
 """Which code of a project a person trusts: remembered by what it is and by the hash of its content.
 
 Files that a project brings (tools, plugins, programs that a config file starts) run with the user's rights as soon as
-they are loaded. So none is loaded before a person said yes to exactly this content; a new content asks again, one that
-was trusted before (another branch of a repository, say) does not.
+they are loaded. So none is loaded before a person has approved exactly this content; new content needs a new approval,
+one that was trusted before (another branch of a repository, say) does not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KEPT = 50
-"""Contents remembered of one thing; of more, the longest trusted ones are asked for again."""
+MOST_CONTENTS = 50
+"""Contents remembered of one subject; of more, the longest trusted ones need approval again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Subject:
     kind: str
     """``tool file``, ``plugin``, ``mcp server``."""
     name: str
-    """A path or a command, as a person reads it; with `kind` it is what the answer is remembered for."""
+    """A path or a command, for people; trust is remembered by `kind` and name."""
     digest: str
-    """`digest` of the content; another content is another question."""
+    """`digest` of the content; other content needs another approval."""
     shown: dict[str, Any] = field(default_factory=dict, hash=False, compare=False)
-    """More for the ask's card: ``content``, ``command``."""
+    """More for the card of the request: ``content``, ``command``."""
 
 
 def digest(content: bytes | str) -> str:
@@ -66,18 +66,18 @@ class Trust:
         self._lock = threading.Lock()
         self._known: dict[str, list[str]] | None = None
         self._stamp: Stamp | None = None
-        self._lent: dict[str, str] = {}
-        """What holds only as long as this workspace is open: a policy's word, or one that can't be written down."""
-        self.asked: set[Subject] = set()
-        """Projects about which a person was asked; once is enough."""
+        self._temporary: dict[str, str] = {}
+        """Trust as long as this workspace is open: a policy's, or one that can't be stored."""
+        self.requested: set[Subject] = set()
+        """Projects for which trust was requested; once is enough."""
 
     def known(self, subject: Subject) -> bool:
         """Return whether a person trusted exactly this."""
         with self._lock:
             key = _key(subject)
-            return subject.digest in self._read().get(key, ()) or subject.digest == self._lent.get(key)
+            return subject.digest in self._read().get(key, ()) or subject.digest == self._temporary.get(key)
 
-    def kept(self, subject: Subject) -> bool:
+    def is_stored(self, subject: Subject) -> bool:
         """Return whether it is trusted beyond this workspace."""
         with self._lock:
             return subject.digest in self._read().get(_key(subject), ())
@@ -93,35 +93,35 @@ class Trust:
             known = dict(self._read())
             for subject in subjects:
                 before = [old for old in known.get(_key(subject), ()) if old != subject.digest]
-                known[_key(subject)] = [*before, subject.digest][-KEPT:]
+                known[_key(subject)] = [*before, subject.digest][-MOST_CONTENTS:]
             self._write(known)
 
     def grant_temporarily(self, *subjects: Subject) -> None:
         """Trust these as long as this workspace is open."""
         with self._lock:
-            self._lent |= {_key(subject): subject.digest for subject in subjects}
+            self._temporary |= {_key(subject): subject.digest for subject in subjects}
 
     def revoke(self, subject: Subject) -> bool:
         """Trust it no more, whatever its content; False if it was not trusted."""
         with self._lock:
             known = dict(self._read())
-            lent = self._lent.pop(_key(subject), None) is not None
+            temporary = self._temporary.pop(_key(subject), None) is not None
             if known.pop(_key(subject), None) is None:
-                return lent
+                return temporary
             self._write(known)
             return True
 
     async def require(self, subject: Subject, call: TrustAsker, *more: Subject) -> None:
-        """Ask for it on a call's card, unless it is trusted already.
+        """Request trust on a call's card, unless it is granted already.
 
         Args:
-            subject: what is asked about.
+            subject: what to trust.
             call: the call that shows it.
             *more: what its card lists too, trusted with it.
 
         Raises:
-            PermissionRejectedError: the person said no, or nobody is there.
-            PermissionCorrectedError: the person said no and why.
+            PermissionRejectedError: the person denied it, or nobody is there.
+            PermissionCorrectedError: the person denied it with a reason.
         """
         if self.known(subject):
             return

@@ -74,7 +74,7 @@ def untrusted(workspace: ToolHost) -> list[Subject]:
 def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool:
     """True if the address would receive a key of the user's: one from outside the project."""
     sent_text = json.dumps(sent, default=str)
-    if sent.get("env") or any(value in sent_text for value in workspace.config.brought):
+    if sent.get("env") or any(value in sent_text for value in workspace.config.reference_values):
         return True
     if "apiKey" in sent:
         return False

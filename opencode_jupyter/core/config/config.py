@@ -13,11 +13,11 @@ from ..permission import Rule, expand, from_config
 from ..trust import Subject
 
 UNTRUSTED = "project configuration"
-"""What a person trusts by trusting a project's configuration; key of the warning about one that is not trusted."""
+"""Kind of the trust that a project's configuration needs; key of the warning about one that is not trusted."""
 
 Keys = tuple[str, ...]
 Report = Callable[[Keys, str], None]
-"""Told of a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
+"""Called for a mistake: where (the keys down to it) and what is wrong, with what to write instead."""
 
 
 class ConfigWarning(NamedTuple):
@@ -72,10 +72,10 @@ class Config:
             from the nearest on, ``~/.opencode``, ``OPENCODE_CONFIG_DIR``.
         warnings: mistakes that were worked around.
         home: what ``~`` stands for.
-        wants: what a person trusts by trusting the project's configuration; None if it wants nothing that needs trust.
-        removed: source, keys and value of each entry that is not in effect until then.
-        brought: values that references brought; each may be a secret.
-        stamps: the files that were looked for, and what marked their state then (None: there was none).
+        trust_subject: what a person trusts by trusting the project's configuration; None if nothing in it needs trust.
+        withheld: source, keys and value of each entry that is not in effect until then.
+        reference_values: the values of ``{env:...}`` and ``{file:...}``; each may be a secret.
+        stamps: the files that were looked for, with their state (None: missing).
     """
 
     data: dict[str, Any] = field(default_factory=dict)
@@ -85,19 +85,19 @@ class Config:
     warnings: list[ConfigWarning] = field(default_factory=list)
     home: Path = field(default_factory=Path.home)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict)
-    wants: Subject | None = None
-    removed: list[tuple[str, Keys, Any]] = field(default_factory=list)
-    brought: set[str] = field(default_factory=set)
+    trust_subject: Subject | None = None
+    withheld: list[tuple[str, Keys, Any]] = field(default_factory=list)
+    reference_values: set[str] = field(default_factory=set)
     _origins: dict[Keys, Origin] = field(default_factory=dict)
     _restrictions: list[tuple[Keys, dict[str, Any], Origin]] = field(default_factory=list)
     """Rules of a project that nobody trusts: the keys down to them, their ``permission`` object, their file."""
 
     def __repr__(self) -> str:
-        # Nothing of what it holds: that may be what {env:...} and {file:...} brought.
+        # None of its values: they may come from {env:...} and {file:...}.
         return f"Config({len(self.sources)} sources, {len(self.permission_rules)} rules, {len(self.warnings)} warnings)"
 
     def changed(self) -> list[Path]:
-        """The files that were written, made or taken away since; cheap enough to be asked before a call."""
+        """The files that were written, created or deleted since; cheap enough for every call."""
         return [path for path, before in self.stamps.items() if stamp(path) != before]
 
     def get(self, *keys: str, default: Any = None) -> Any:
@@ -128,25 +128,25 @@ class Config:
         return json_schema()
 
     def rules(self, *keys: str, origin: str = "") -> list[Rule]:
-        """The rules of the ``permission`` object under nested keys; `origin` is said before the file's name."""
+        """The rules of the ``permission`` object under nested keys; `origin` comes before the file's name."""
         rules: list[Rule] = []
         for permission, value in (self.get(*keys) or {}).items():
             entries = value if isinstance(value, Mapping) else {"*": value}
             for pattern, action in entries.items():
                 leaf = (*keys, permission, pattern) if isinstance(value, Mapping) else (*keys, permission)
-                setter = self._origins.get(leaf, UNKNOWN)
-                made = self._rules({permission: {expand(pattern, self.home): action}}, keys, origin, setter)
-                overrides = self._restrictions and setter.later
-                rules += [replace(rule, overrides=True) for rule in made] if overrides else made
-        for where, entries, setter in self._restrictions:
+                source = self._origins.get(leaf, UNKNOWN)
+                entry_rules = self._rules({permission: {expand(pattern, self.home): action}}, keys, origin, source)
+                overrides = self._restrictions and source.later
+                rules += [replace(rule, overrides=True) for rule in entry_rules] if overrides else entry_rules
+        for where, entries, source in self._restrictions:
             if where == keys:
-                rules += [replace(rule, stricter=True) for rule in self._rules(entries, keys, origin, setter)]
+                rules += [replace(rule, stricter=True) for rule in self._rules(entries, keys, origin, source)]
         return rules
 
-    def _rules(self, entries: Mapping[str, Any], keys: Keys, origin: str, setter: Origin) -> list[Rule]:
-        shown = ", ".join(part for part in (origin, setter.label) if part)
-        made = from_config(entries, shown, home=self.home, source="project" if setter.project else "config")
-        return [replace(rule, source_name=setter.path) for rule in made] if keys == ("permission",) else made
+    def _rules(self, entries: Mapping[str, Any], keys: Keys, origin: str, source: Origin) -> list[Rule]:
+        label = ", ".join(part for part in (origin, source.label) if part)
+        rules = from_config(entries, label, home=self.home, source="project" if source.project else "config")
+        return [replace(rule, source_name=source.path) for rule in rules] if keys == ("permission",) else rules
 
 
 # ---------------------------------------------------------------------- merging
@@ -160,21 +160,21 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
 
     A key that both have stays where `base` has it; new keys come last. Anything but two objects: `over`'s value.
     """
-    out = dict(base)
+    merged = dict(base)
     for key, value in over.items():
-        old = out.get(key)
+        old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            out[key] = deep_merge(old, value)
+            merged[key] = deep_merge(old, value)
         else:
-            out[key] = copy.deepcopy(value)
-    return out
+            merged[key] = copy.deepcopy(value)
+    return merged
 
 
 def merge_config(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`deep_merge` for whole configurations: the lists in `CONCATENATED` are joined, each entry kept once."""
-    out = deep_merge(base, over)
+    merged = deep_merge(base, over)
     for key in CONCATENATED:
         old, new = base.get(key), over.get(key)
         if isinstance(old, list) and isinstance(new, list):
-            out[key] = list(dict.fromkeys([*old, *new]))
-    return out
+            merged[key] = list(dict.fromkeys([*old, *new]))
+    return merged

@@ -21,7 +21,7 @@ from .validation import missing_field, normalise, permission_key, tools_to_permi
 
 if TYPE_CHECKING:
     from .parse import Parsed
-    from .untrusted import Restricted
+    from .untrusted import RestrictedSource
 
 PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
@@ -51,7 +51,7 @@ def load_config(
         home: the user's home; ``OPENCODE_TEST_HOME``, else the real one, if left out.
         env: environment variables; the process's own if left out.
         texts: read in place of what these files hold, to see what a change would do.
-        trusted: says whether a person trusts what the project's files want; without it, they count as trusted.
+        trusted: returns whether a person trusts the project's files; without it, they count as trusted.
 
     Raises:
         ConfigError: a file does not parse, can't be read, or names a file that is not there.
@@ -64,9 +64,9 @@ def load_config(
     if trusted is None:
         return read(restricted=False)
     config = read(restricted=True)
-    if config.wants is not None and trusted(config.wants):
+    if config.trust_subject is not None and trusted(config.trust_subject):
         complete = read(restricted=False)
-        if complete.wants == config.wants:  # else it was written in between
+        if complete.trust_subject == config.trust_subject:  # else a file was written in between
             return complete
     return config
 
@@ -89,9 +89,9 @@ def _load(
 
     for name in GLOBAL_FILES:
         loader.file(global_folder / name)
-    named = variables.get("OPENCODE_CONFIG")
-    if named:
-        path = Path(os.path.abspath(expand(named, base)))
+    extra_file = variables.get("OPENCODE_CONFIG")
+    if extra_file:
+        path = Path(os.path.abspath(expand(extra_file, base)))
         if not loader.file(path):
             loader.warn(f"OPENCODE_CONFIG names {path}, which does not exist", "OPENCODE_CONFIG")
     use_project = not flag("OPENCODE_DISABLE_PROJECT_CONFIG", variables)
@@ -124,9 +124,9 @@ def _directories(
     global_folder: Path, project: list[Path], home: Path, own: str | None, texts: Mapping[Path, str]
 ) -> list[Path]:
     directories = [global_folder]
-    to_be = {path.parent for path in texts}
+    folders_of_texts = {path.parent for path in texts}
     own_folders = [folder / ".opencode" for folder in project]
-    directories += [folder for folder in own_folders if folder.is_dir() or folder in to_be]
+    directories += [folder for folder in own_folders if folder.is_dir() or folder in folders_of_texts]
     if (home / ".opencode").is_dir():
         directories.append(home / ".opencode")
     if own:
@@ -144,11 +144,11 @@ def _managed_folder(env: Mapping[str, str]) -> str:
 
 
 MOST_WARNINGS = 50
-"""Of one file. Nobody reads more, and a file that is something else altogether has thousands."""
+"""Of one file; a file that is no configuration at all has thousands."""
 
 
 class Loader:
-    """One configuration in the making."""
+    """Collects the sources of one configuration."""
 
     def __init__(
         self,
@@ -162,10 +162,10 @@ class Loader:
         self.config = Config(home=home)
         self.texts = texts
         self.restricted = restricted
-        self.parts: list[tuple[str, Restricted]] = []
-        """What the project's files say, taken apart."""
+        self.project_sources: list[tuple[str, RestrictedSource]] = []
+        """The project's files, by name."""
         self._agents: set[str] = set()
-        """Agents that other sources brought."""
+        """Agents of other sources."""
         self.env = env
         self._read: dict[str, tuple[str, Parsed]] = {}
         # Without version control the worktree is the root; names relative to that would say nothing.
@@ -191,10 +191,10 @@ class Loader:
         if not isinstance(parsed.data, dict):
             kind = type(parsed.data).__name__
             raise ConfigError(f"must be an object ({{...}}), not {kind}", path=path, line=1)
-        self.config.brought |= parsed.filled.brought.keys()
+        self.config.reference_values |= parsed.filled.values.keys()
         if project:
             written = parsed
-            if parsed.filled.brought:
+            if parsed.filled.values:
                 try:
                     written = parse(
                         text, path=path, folder=folder, env=self.env, home=self.config.home, within=self.project
@@ -216,7 +216,7 @@ class Loader:
         """Add a dict.
 
         Args:
-            data: of any form; what does not fit is told and left out.
+            data: of any form; what does not fit is reported and left out.
             label: the source's name for a person.
             path: its whole name; the label if left out.
             text: the text that it stands in, if it does.
@@ -226,7 +226,7 @@ class Loader:
             raise ConfigError(f"must be a dict, not {type(data).__name__}", path=label)
         where = path or label
         warnings = _Warnings(where, text)
-        for keys, first, last in text.repeated() if text else ():
+        for keys, first, last in text.repeated_keys() if text else ():
             message = f"{'.'.join(keys)} is repeated here (first on line {first}); only the last one takes effect"
             warnings.add(keys, message, last)
         try:
@@ -242,25 +242,25 @@ class Loader:
             self._agents |= {*clean.get("agent", ()), *clean.get("mode", ())}
             file = path if path and os.path.isabs(path) else ""
             project = bool(file) and Path(file).is_relative_to(self.project)
-            origin = Origin(label, file, project, later=bool(self.parts))
+            origin = Origin(label, file, project, later=bool(self.project_sources))
         self.config.sources.append((where, source))
         if text:
             self._read[label] = (where, text)
         self.config.data = merge_config(self.config.data, clean)
-        self._remember(clean, (), origin)
+        self._set_origins(clean, (), origin)
 
     def _of_project(self, origin: Origin, clean: dict[str, Any], written: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a file of the project adds, and that with its rules, which are kept apart."""
+        """What a file of the project adds, without and with its rules, which are kept apart."""
         from .untrusted import restrict
 
         label, part = origin.label, restrict(written, clean, self._agents)
-        self.parts.append((label, part))
+        self.project_sources.append((label, part))
         if not self.restricted:
             return clean, clean
-        self.config.removed += [(label, keys, value) for keys, value in part.removed]
+        self.config.withheld += [(label, keys, value) for keys, value in part.withheld]
         self.config._restrictions += [(keys, rules, origin) for keys, rules in part.rules.items()]
         for keys, entries in part.rules.items():
-            self._remember(entries, keys, origin, known=True)
+            self._set_origins(entries, keys, origin, keep=True)
         rules = part.rules.get(("permission",))
         return part.data, {**part.data, "permission": rules} if rules else part.data
 
@@ -279,15 +279,15 @@ class Loader:
             self.add(data, shown, str(path), written=data if project else None)
 
     def warn(self, message: str, path: str) -> None:
-        """Tell of something that is no entry's fault."""
+        """Report a problem that is no entry's."""
         self.config.warnings.append(ConfigWarning(message, path))
 
-    def _remember(self, value: Mapping[str, Any], keys: Keys, origin: Origin, *, known: bool = False) -> None:
-        """Keep who set each entry; `known`: unless somebody did already."""
+    def _set_origins(self, value: Mapping[str, Any], keys: Keys, origin: Origin, *, keep: bool = False) -> None:
+        """Note the source of each entry; with `keep` only of entries that have none."""
         for key, entry in value.items():
             if isinstance(entry, Mapping):
-                self._remember(entry, (*keys, key), origin, known=known)
-            elif not known or (*keys, key) not in self.config._origins:
+                self._set_origins(entry, (*keys, key), origin, keep=keep)
+            elif not keep or (*keys, key) not in self.config._origins:
                 self.config._origins[(*keys, key)] = origin
 
     def finish(self) -> Config:
@@ -309,30 +309,30 @@ class Loader:
                 key = permission_key(name)
                 if key not in explicit:
                     config._origins[("permission", key)] = config._origins.get(("tools", name), UNKNOWN)
-        if self.parts:
+        if self.project_sources:
             from .untrusted import subject, summary
 
-            config.wants = subject(self.project, config.home, self.parts)
-            if config.removed:
+            config.trust_subject = subject(self.project, config.home, self.project_sources)
+            if config.withheld:
                 message = (
-                    f"Not in effect until you trust this project: {summary(keys for _, keys, _ in config.removed)}"
+                    f"Not in effect until you trust this project: {summary(keys for _, keys, _ in config.withheld)}"
                     ". See it with %tools trust; trust it with %tools trust --project (in Python: ws.trust_project())"
                 )
                 config.warnings.append(ConfigWarning(message, str(self.project), key=UNTRUSTED))
         config.permission_rules = config.rules("permission")
-        self._complete()
+        self._report_incomplete_servers()
         return config
 
-    def _complete(self) -> None:
-        """Tell of MCP servers that no file describes whole; each may be spread over several."""
+    def _report_incomplete_servers(self) -> None:
+        """Report MCP servers that lack a field; each may be spread over several files."""
         for name, server in (self.config.data.get("mcp") or {}).items():
             reported = any(warning.key.startswith(f"mcp.{name}.") for warning in self.config.warnings)
-            lacks = None if reported else missing_field(server)
-            if lacks:
+            missing = None if reported else missing_field(server)
+            if missing:
                 label = next((self.config.origin("mcp", name, key) for key in server), "")
                 path, text = self._read.get(label, (label, None))
                 line = text.line(("mcp", name)) if text else None
-                message = f"mcp.{name} has no {lacks}, so this server is ignored"
+                message = f"mcp.{name} has no {missing}, so this server is ignored"
                 self.config.warnings.append(ConfigWarning(message, path, line, f"mcp.{name}"))
 
     def _modes_to_agents(self) -> None:
@@ -351,26 +351,26 @@ class _Warnings:
 
     def __init__(self, path: str, parsed: Parsed | None) -> None:
         self._path, self._parsed = path, parsed
-        self._found: list[ConfigWarning] = []
+        self._warnings: list[ConfigWarning] = []
         self._more = 0
 
     def add(self, keys: Keys, message: str, line: int | None = None) -> None:
-        if len(self._found) >= MOST_WARNINGS:
+        if len(self._warnings) >= MOST_WARNINGS:
             self._more += 1
             return
         key = ".".join(map(str, keys))
         if self._parsed is not None:
             line = line or self._parsed.line(keys)
-            key, message = (str(self._parsed.filled.hidden(text)) for text in (key, message))
-        self._found.append(ConfigWarning(message, self._path, line, key))
+            key, message = (str(self._parsed.filled.hide(text)) for text in (key, message))
+        self._warnings.append(ConfigWarning(message, self._path, line, key))
 
     def all(self) -> list[ConfigWarning]:
         more = f"{self._more} more mistakes; is this a config file of OpenCode's?"
-        return [*self._found, *([ConfigWarning(more, self._path)] if self._more else [])]
+        return [*self._warnings, *([ConfigWarning(more, self._path)] if self._more else [])]
 
 
 def amended(config: Config, data: Mapping[str, Any], label: str) -> Config:
-    """A configuration with other data, its rules made anew; `config` stays as it is.
+    """A configuration with other data and the rules of these; `config` stays as it is.
 
     Args:
         config: before the change.
@@ -383,27 +383,27 @@ def amended(config: Config, data: Mapping[str, Any], label: str) -> Config:
         warnings.append(ConfigWarning(message, label, None, ".".join(map(str, keys))))
 
     before = config.data
-    known = {key: value for key, value in data.items() if key not in before or before[key] != value}
-    clean = {**before, **normalise(known, report)}
+    changed = {key: value for key, value in data.items() if key not in before or before[key] != value}
+    clean = {**before, **normalise(changed, report)}
     clean = copy.deepcopy({key: clean[key] for key in data if key in clean})
     switched = {k: v for k, v in (clean.get("tools") or {}).items() if (before.get("tools") or {}).get(k) != v}
     if switched:
         clean["permission"] = deep_merge(clean.get("permission") or {}, tools_to_permission(switched))
     origins = dict(config._origins)
-    for keys in _changed(before, clean, ()):
+    for keys in _changed_leaves(before, clean, ()):
         origins[keys] = Origin(label)
-    out = replace(config, data=clean, warnings=warnings, _origins=origins)
-    out.permission_rules = out.rules("permission")
-    return out
+    amended_config = replace(config, data=clean, warnings=warnings, _origins=origins)
+    amended_config.permission_rules = amended_config.rules("permission")
+    return amended_config
 
 
-def _changed(before: Any, after: Mapping[str, Any], keys: Keys) -> list[Keys]:
+def _changed_leaves(before: Any, after: Mapping[str, Any], keys: Keys) -> list[Keys]:
     """The leaves of `after` that `before` does not have."""
-    out: list[Keys] = []
+    leaves: list[Keys] = []
     for key, value in after.items():
         old = before.get(key) if isinstance(before, Mapping) else None
         if isinstance(value, Mapping):
-            out += _changed(old, value, (*keys, key))
+            leaves += _changed_leaves(old, value, (*keys, key))
         elif old != value:
-            out.append((*keys, key))
-    return out
+            leaves.append((*keys, key))
+    return leaves

@@ -37,8 +37,8 @@ _TOML_ERROR = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 _DEEP_KEY = re.compile(r"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\.[ \t]*)" + f"{{{MAX_DEPTH}}}")
 """A dotted key that is nested too deeply; Python's reader of TOML takes time with the square of its length."""
 REFERENCE = re.compile(r"\{(env|file):([^{}\n]+)\}")
-_SHORT = 4
-"""Characters. A shorter value is hidden where it is the whole of an entry only: a "1" may stand anywhere."""
+_SHORTEST_HIDDEN = 4
+"""Characters. A shorter value is hidden only where it is a whole entry: a "1" may be anywhere."""
 
 
 @dataclass(slots=True)
@@ -48,37 +48,37 @@ class Filled:
     Attributes:
         text: the result.
         written: the text as it was written.
-        brought: what each reference brought, by that.
+        values: the references by their values.
     """
 
     text: str
     written: str
-    brought: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
     _spans: list[tuple[int, int, int, str]] = field(default_factory=list)
 
     def origin(self, at: int) -> tuple[int, str]:
-        """Where a place of `text` was written, and the reference that brought it ("" if it was written so)."""
+        """The position in `written` of a position in `text`, and the reference it comes from ("" if none)."""
         before = bisect_right(self._spans, at, key=lambda span: span[0]) - 1
         if before < 0:
             return at, ""
-        _, end, begun, reference = self._spans[before]
-        return (begun, reference) if at < end else (begun + len(reference) + at - end, "")
+        _, end, start, reference = self._spans[before]
+        return (start, reference) if at < end else (start + len(reference) + at - end, "")
 
-    def hidden(self, value: Any) -> Any:
-        """A value, with the references in place of what they brought."""
+    def hide(self, value: Any) -> Any:
+        """A value, with the references in place of their values."""
         if isinstance(value, dict):
-            return {self.hidden(key): self.hidden(entry) for key, entry in value.items()}
+            return {self.hide(key): self.hide(entry) for key, entry in value.items()}
         if isinstance(value, list):
-            return [self.hidden(entry) for entry in value]
-        if not self.brought:
+            return [self.hide(entry) for entry in value]
+        if not self.values:
             return value
         text = value if isinstance(value, str) else json.dumps(value)
-        if text in self.brought:
-            return self.brought[text]
+        if text in self.values:
+            return self.values[text]
         if isinstance(value, str):
-            for secret in sorted(self.brought, key=len, reverse=True):
-                if len(secret) >= _SHORT:
-                    value = value.replace(secret, self.brought[secret])
+            for secret in sorted(self.values, key=len, reverse=True):
+                if len(secret) >= _SHORTEST_HIDDEN:
+                    value = value.replace(secret, self.values[secret])
         return value
 
 
@@ -100,14 +100,14 @@ class Parsed:
     _lines: dict[Keys, list[int]] | None = None
 
     def line(self, keys: Keys) -> int | None:
-        """The line of an entry, or of the nearest one above it that is found; None if none is, and for TOML.
+        """The line of an entry, or of the nearest one above it; None if there is none, and for TOML.
 
         Of an entry that occurs twice, the last is in effect.
         """
         lines = {} if self.toml else self._all_lines()
         return next((lines[keys[:end]][-1] for end in range(len(keys), 0, -1) if keys[:end] in lines), None)
 
-    def repeated(self) -> list[tuple[Keys, int, int]]:
+    def repeated_keys(self) -> list[tuple[Keys, int, int]]:
         """Keys that occur more than once in an object, with the line of the first and of the last."""
         if not self.has_repeated:
             return []
@@ -124,13 +124,13 @@ class Parsed:
 
     def show(self, value: Any) -> str:
         """A value as a warning shows it: without secrets."""
-        return short_repr(self.filled.hidden(value))
+        return short_repr(self.filled.hide(value))
 
 
 def parse(
     text: str, *, path: str, folder: Path, env: Mapping[str, str], home: Path, within: Path | None = None
 ) -> Parsed:
-    """The data that a config text stands for.
+    """Parse a config text.
 
     Args:
         text: JSON with comments and trailing commas, or TOML if `path` ends in ``.toml``.
@@ -205,9 +205,9 @@ def _syntax(filled: Filled, path: str, what: str, line: int, column: int) -> Con
     if reference:
         what = f"the value of {reference} does not fit here"
     written = filled.written
-    line, begun = written.count("\n", 0, at) + 1, written.rfind("\n", 0, at) + 1
-    column = at - begun + 1
-    source = written[begun:].split("\n", 1)[0].expandtabs(1)
+    line, line_start = written.count("\n", 0, at) + 1, written.rfind("\n", 0, at) + 1
+    column = at - line_start + 1
+    source = written[line_start:].split("\n", 1)[0].expandtabs(1)
     start = max(0, column - 60)  # a file of one long line must not fill the screen
     caret = " " * (column - 1 - start) + "^"
     return ConfigError(
@@ -228,27 +228,27 @@ def key_positions(text: str) -> Iterator[tuple[Keys, int]]:
     open_: list[tuple[bool, str]] = []
     last: tuple[str, int] = ("", 0)
     for match in _TOKENS.finditer(text):
-        piece = match[0]
-        if piece in "{[":
-            open_.append((piece == "[", "0"))
-        elif piece in "}]":
+        symbol = match[0]
+        if symbol in "{[":
+            open_.append((symbol == "[", "0"))
+        elif symbol in "}]":
             if open_:
                 open_.pop()
-        elif piece == "," and open_:
+        elif symbol == "," and open_:
             is_list, key = open_[-1]
             open_[-1] = (is_list, str(int(key) + 1) if is_list else "")
-        elif piece == ":" and open_ and not open_[-1][0]:
+        elif symbol == ":" and open_ and not open_[-1][0]:
             open_[-1] = (False, last[0])
             yield tuple(key for _, key in open_), last[1]
-        elif piece not in ",:":
-            last = (_key(piece), match.start())
+        elif symbol not in ",:":
+            last = (_key(symbol), match.start())
 
 
-def _key(piece: str) -> str:
+def _key(symbol: str) -> str:
     try:
-        return str(json.loads(piece, strict=False)) if piece[0] == '"' else piece
+        return str(json.loads(symbol, strict=False)) if symbol[0] == '"' else symbol
     except ValueError:
-        return piece[1:-1]
+        return symbol[1:-1]
 
 
 def _without_comments(text: str, *, toml: bool = False) -> str:
@@ -289,7 +289,7 @@ def fill_references(
 ) -> Filled:
     """Fill in the references. A variable's value goes in as it is, a file's content escaped as in a JSON text.
 
-    What they bring is not searched for references again.
+    Their values are not searched for references again.
 
     Args:
         text: without its comments, in which nothing is filled in.
@@ -298,7 +298,7 @@ def fill_references(
         env: environment variables; one that is not set is empty.
         home: what ``~/`` stands for.
         written: the text with its comments, of the same length; `text` if left out.
-        within: leave variables, and files outside of this folder, as they are written.
+        within: leave the references to variables, and to files outside of this folder.
 
     Raises:
         ConfigError: a file is not there or can't be read.
@@ -307,7 +307,7 @@ def fill_references(
     if "{env:" not in text and "{file:" not in text:
         return out
     pieces: list[str] = []
-    length = done = 0
+    length = end = 0
     for match in REFERENCE.finditer(text):
         if within is not None and (match[1] == "env" or not _inside(match[2], within, folder, home)):
             continue
@@ -316,14 +316,14 @@ def fill_references(
         else:
             bare = _content(match[2], path, text.count("\n", 0, match.start()) + 1, folder, home)
             escaped = json.dumps(bare, ensure_ascii=False)[1:-1]
-        pieces += [text[done : match.start()], escaped]
-        length += match.start() - done
+        pieces += [text[end : match.start()], escaped]
+        length += match.start() - end
         out._spans.append((length, length + len(escaped), match.start(), match[0]))
         length += len(escaped)
-        done = match.end()
+        end = match.end()
         if bare:
-            out.brought[bare] = match[0]
-    out.text = "".join([*pieces, text[done:]])
+            out.values[bare] = match[0]
+    out.text = "".join([*pieces, text[end:]])
     return out
 
 

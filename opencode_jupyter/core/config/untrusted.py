@@ -1,6 +1,6 @@
-"""What a project's configuration may say before a person trusts it: it makes rules stricter, and nothing else.
+"""What of a project's configuration holds before a person trusts it: what makes rules stricter, and nothing else.
 
-Everything else is left out, with a record of what it was. MCP servers, model providers and plugins stay: each of them
+Everything else is withheld, and recorded. MCP servers, model providers and plugins stay: each of them
 waits for a person's trust by itself (`core.trust`).
 """
 
@@ -25,7 +25,7 @@ HARMLESS = frozenset(
         "enterprise",
     }
 )
-"""Sections that loosen no rule, run nothing and send nothing; what guards their entries stands where they are used."""
+"""Sections that loosen no rule, run nothing and send nothing; their entries are guarded where they are used."""
 EXPERIMENTAL = frozenset({"batch_tool", "mask_secrets", "sandbox"})
 """The sandbox takes nothing from a project's file that would make it weaker; masking takes nothing at all."""
 AGENT = frozenset({"description", "prompt", "temperature", "top_p", "color", "model", "variant", "steps", "options"})
@@ -38,34 +38,34 @@ LONGEST = 10_000
 
 
 @dataclass(slots=True)
-class Restricted:
-    """One source of a project, taken apart.
+class RestrictedSource:
+    """One source of a project, without and with trust.
 
     Attributes:
         data: what holds without trust, without its rules.
         rules: ``permission`` objects without what allows, by the keys down to them.
-        removed: entries that are not in effect, with the keys down to them.
-        judged: what a person judges by trusting: the sections from which something could be removed, whole.
+        withheld: entries that are not in effect, with the keys down to them.
+        reviewed: what a person reviews before trusting: the sections from which something could be withheld, whole.
     """
 
     data: dict[str, Any] = field(default_factory=dict)
     rules: dict[Keys, dict[str, Any]] = field(default_factory=dict)
-    removed: list[tuple[Keys, Any]] = field(default_factory=list)
-    judged: dict[str, Any] = field(default_factory=dict)
+    withheld: list[tuple[Keys, Any]] = field(default_factory=list)
+    reviewed: dict[str, Any] = field(default_factory=dict)
 
 
-def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> Restricted:
-    """Take a project's source apart.
+def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> RestrictedSource:
+    """Separate what holds in a project's source from what needs trust.
 
     Args:
         written: the data; references that reach out of the project stand in it as they are written.
         filled: normalised, with every reference filled in: for the sections that are trusted entry by entry.
-        agents: names of the agents that others brought.
+        agents: names of the agents of other sources.
     """
-    out = Restricted()
+    out = RestrictedSource()
     known = known_keys()
     # Not normalised: what does not fit as it is written may fit once it is filled in.
-    out.judged = {key: value for key, value in written.items() if key in known and key not in HARMLESS | set(GATED)}
+    out.reviewed = {key: value for key, value in written.items() if key in known and key not in HARMLESS | set(GATED)}
     for key, value in normalise(written).items():
         if key in GATED or key not in known:
             continue
@@ -78,35 +78,35 @@ def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> 
         elif key == "skills":
             out.data[key] = _skills(out, value)
         elif key == "experimental":
-            out.data[key] = _kept(out, (key,), value, EXPERIMENTAL)
+            out.data[key] = _select(out, (key,), value, EXPERIMENTAL)
         elif key in HARMLESS or (key in ("formatter", "lsp") and value is False) or (key == "snapshot" and value):
             out.data[key] = value
         else:
-            out.removed.append(((key,), value))
+            out.withheld.append(((key,), value))
     out.data = _without_references(out, (), out.data)
-    out.judged |= {keys[0]: written[keys[0]] for keys, _ in out.removed if keys[0] in written}
+    out.reviewed |= {keys[0]: written[keys[0]] for keys, _ in out.withheld if keys[0] in written}
     out.data |= {key: filled[key] for key in filled if key in GATED or key not in known}
     return out
 
 
-def subject(project: Path, home: Path, sources: Iterable[tuple[str, Restricted]]) -> Subject | None:
+def subject(project: Path, home: Path, sources: Iterable[tuple[str, RestrictedSource]]) -> Subject | None:
     """What a person trusts by trusting a project's configuration; None if all of it holds anyway."""
     parts = list(sources)
-    lines = [f"{path}: {'.'.join(keys)}: {_short(value)}" for path, part in parts for keys, value in part.removed]
+    lines = [f"{path}: {'.'.join(keys)}: {_short(value)}" for path, part in parts for keys, value in part.withheld]
     if not lines:
         return None
-    judged = [[path, part.judged] for path, part in parts if part.judged]
+    reviewed = [[path, part.reviewed] for path, part in parts if part.reviewed]
     return Subject(
         UNTRUSTED,
         str(project),
-        digest(json.dumps(judged, default=str)),
+        digest(json.dumps(reviewed, default=str)),
         {"content": "\n".join(lines), "ids": [], "label": f"configuration of {_folder(project, home)}"},
     )
 
 
-def summary(removed: Iterable[Keys]) -> str:
+def summary(withheld: Iterable[Keys]) -> str:
     """The keys of what is not in effect, for a warning."""
-    names = list(dict.fromkeys(".".join(keys[:3]) for keys in removed))
+    names = list(dict.fromkeys(".".join(keys[:3]) for keys in withheld))
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return ", ".join(names[:8]) + more
 
@@ -121,47 +121,47 @@ def _short(value: Any) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
-def _rules(out: Restricted, keys: Keys, permission: Mapping[str, Any]) -> None:
+def _rules(out: RestrictedSource, keys: Keys, permission: Mapping[str, Any]) -> None:
     stricter: dict[str, Any] = {}
     for name, value in permission.items():
         if isinstance(value, Mapping):
             patterns = {pattern: action for pattern, action in value.items() if action in STRICTER}
             if patterns:
                 stricter[name] = patterns
-            out.removed += [
+            out.withheld += [
                 ((*keys, name, pattern), action) for pattern, action in value.items() if pattern not in patterns
             ]
         elif value in STRICTER:
             stricter[name] = value
         else:
-            out.removed.append(((*keys, name), value))
+            out.withheld.append(((*keys, name), value))
     if stricter:
         out.rules[keys] = {**out.rules.get(keys, {}), **stricter}
 
 
-def _switches(out: Restricted, tools: Mapping[str, Any]) -> None:
-    out.removed += [(("tools", name), on) for name, on in tools.items() if on]
+def _switches(out: RestrictedSource, tools: Mapping[str, Any]) -> None:
+    out.withheld += [(("tools", name), on) for name, on in tools.items() if on]
     off = tools_to_permission({name: False for name, on in tools.items() if not on})
     if off:
         out.rules[("permission",)] = {**off, **out.rules.get(("permission",), {})}
 
 
-def _agent(out: Restricted, keys: Keys, entry: Mapping[str, Any], agents: Iterable[str]) -> dict[str, Any]:
+def _agent(out: RestrictedSource, keys: Keys, entry: Mapping[str, Any], agents: Iterable[str]) -> dict[str, Any]:
     new = keys[1] not in NATIVE and keys[1] not in agents
     rest = {key: value for key, value in entry.items() if key != "permission"}
     _rules(out, ("agent", keys[1], "permission"), entry.get("permission") or {})
     if keys[0] == "mode":
         rest.pop("mode", None)
-    return _kept(out, keys, rest, AGENT | ({"mode", "hidden"} if new else set()))
+    return _select(out, keys, rest, AGENT | ({"mode", "hidden"} if new else set()))
 
 
-def _skills(out: Restricted, value: Mapping[str, Any]) -> dict[str, Any]:
+def _skills(out: RestrictedSource, value: Mapping[str, Any]) -> dict[str, Any]:
     paths = [path for path in value.get("paths") or () if _inside(path)]
     outside = [path for path in value.get("paths") or () if not _inside(path)]
     if outside:
-        out.removed.append((("skills", "paths"), outside))
+        out.withheld.append((("skills", "paths"), outside))
     if value.get("urls"):
-        out.removed.append((("skills", "urls"), value["urls"]))
+        out.withheld.append((("skills", "urls"), value["urls"]))
     return {"paths": paths} if paths else {}
 
 
@@ -170,12 +170,12 @@ def _inside(path: str) -> bool:
     return not (pure.is_absolute() or ".." in pure.parts or path.startswith(("~", "$HOME")))
 
 
-def _kept(out: Restricted, keys: Keys, value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    out.removed += [((*keys, key), entry) for key, entry in value.items() if key not in names]
+def _select(out: RestrictedSource, keys: Keys, value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    out.withheld += [((*keys, key), entry) for key, entry in value.items() if key not in names]
     return {key: entry for key, entry in value.items() if key in names}
 
 
-def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
+def _without_references(out: RestrictedSource, keys: Keys, value: Any) -> Any:
     """Without the entries that hold a reference which reaches out of the project."""
     if not isinstance(value, Mapping):
         return value
@@ -187,7 +187,7 @@ def _without_references(out: Restricted, keys: Keys, value: Any) -> Any:
         if REFERENCE.search(str(key)) or (
             not isinstance(entry, Mapping) and REFERENCE.search(json.dumps(entry, ensure_ascii=False, default=str))
         ):
-            out.removed.append((here, entry))
+            out.withheld.append((here, entry))
         else:
             clean[key] = _without_references(out, here, entry)
     return clean

@@ -65,13 +65,13 @@ def test_what_allows_waits_and_what_is_stricter_holds(home: Path, start: Open) -
     ws = start()
     assert [action(ws, "bash", line) for line in ("ls", "git log", "rm x")] == ["ask", "ask", "deny"]
     assert action(ws, "webfetch", "https://x") == "deny"
-    assert [(label, keys) for label, keys, _ in ws.config.removed] == [
+    assert [(label, keys) for label, keys, _ in ws.config.withheld] == [
         ("opencode.json", ("permission", "bash", "git *"))
     ]
     assert "permission.bash.git *" in str(ws.config.warnings[0])
     (subject,) = ws.trust_project()
     assert "permission.bash.git *" in subject.shown["content"]
-    assert action(ws, "bash", "git log") == "allow" and not ws.config.removed and not ws.config.warnings
+    assert action(ws, "bash", "git log") == "allow" and not ws.config.withheld and not ws.config.warnings
     assert action(start(), "bash", "git log") == "allow"  # it is remembered
 
 
@@ -138,7 +138,7 @@ def test_nothing_of_a_hostile_project_is_in_effect(home: Path, start: Open) -> N
     before = ws.agents["build"]
     assert before.prompt is None and before.description == "a note"
     held = json.dumps([ws.config.data, ws.config.sources, [str(w) for w in ws.config.warnings]], default=str)
-    held += json.dumps([keys for _, keys, _ in ws.config.removed]) + str(ws.config.wants)
+    held += json.dumps([keys for _, keys, _ in ws.config.withheld]) + str(ws.config.trust_subject)
     assert "s3cr3t" not in held and "k3y-of-mine" not in held
     assert action(ws, "external_directory", "/etc/*") == "ask"
     ws.trust_project()
@@ -152,12 +152,12 @@ def test_another_content_is_another_question(home: Path, start: Open) -> None:
     deny = {"permission": {"bash": {"*": "allow", "rm *": "deny"}}}
     project(home, deny)
     ws = start()
-    assert ws.config.removed
+    assert ws.config.withheld
     ws.trust_project()
     project(home, {"permission": {"bash": {"*": "allow"}}})  # one that denied is gone
-    assert start().config.removed
+    assert start().config.withheld
     project(home, {**deny, "username": "other"})  # nothing of this needs trust
-    assert not start().config.removed
+    assert not start().config.withheld
     project(home, {"permission": {"bash": "{env:RULE}"}})
     assert start().config.permission_rules == [Rule("bash", "*", "ask")]
 
@@ -168,9 +168,9 @@ def test_trust_is_given_in_code_for_what_is_there(home: Path, start: Open) -> No
     assert action(ws, "bash", "git log") == "allow"
     project(home, {"permission": {"bash": "allow"}})
     ws.reload_config()
-    assert ws.config.removed  # what came later was not meant
+    assert ws.config.withheld  # what came later was not meant
     project(home, ALLOW)
-    assert start().config.removed  # nor is it remembered
+    assert start().config.withheld  # nor is it remembered
 
 
 def test_a_rule_that_a_person_saves_is_trusted(home: Path, start: Open) -> None:
@@ -178,10 +178,10 @@ def test_a_rule_that_a_person_saves_is_trusted(home: Path, start: Open) -> None:
     ws.save_rules("bash", ["git *"])
     assert action(ws, "bash", "git log") == "allow"
     ws.save_rules("bash", ["ls *"])
-    assert action(start(), "bash", "ls a") == "allow" and not start().config.removed
+    assert action(start(), "bash", "ls a") == "allow" and not start().config.withheld
     rule = next(rule for rule in ws.config.permission_rules if rule.pattern == "git *")
     ws.forget_rule(rule)
-    assert action(ws, "bash", "ls a") == "allow" and not ws.config.removed
+    assert action(ws, "bash", "ls a") == "allow" and not ws.config.withheld
 
 
 @pytest.mark.parametrize("opened_before", [True, False])
@@ -193,7 +193,7 @@ def test_what_was_written_before_a_saved_rule_is_not_trusted_with_it(
     ws = ws or start()
     saved = ws.save_rules("bash", ["git *"])
     assert any("until you trust this project" in note for note in saved.notes)
-    assert ws.config.get("formatter") is None and ws.config.removed
+    assert ws.config.get("formatter") is None and ws.config.withheld
     assert not [rule for rule in ws.config.permission_rules if rule.action == "allow"]
 
 
