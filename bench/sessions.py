@@ -52,7 +52,7 @@ async def _listed(path: Path, count: int) -> float:
     store = Store(path)
     try:
         await store.flush()
-        return min([await timed(lambda: store.listed("/mine", 20)) for _ in range(9)])
+        return min([await timed(lambda: store.list_sessions("/mine", 20)) for _ in range(9)])
     finally:
         store.close()
 

@@ -71,7 +71,7 @@ async def prepare_run(run: Run) -> None:
     _select_tools(run)
     message = prompt_message(run, _agent_key(run))
     session = run.session
-    session.agent, session.model, session.asked = _agent_key(run), run.model_wire, model
+    session.agent, session.model, session.prompted_model = _agent_key(run), run.model_wire, model
     first = not session.messages
     masked_title = workspace.masked(run.options.title)
     run.add(message)
@@ -109,7 +109,7 @@ async def _model(run: Run) -> Model:
     """The model that is asked: named by the prompt, the agent, the session, the configuration; in this order."""
     model = run.options.model
     if model is None and run.agent.model is None:
-        model = run.session.asked
+        model = run.session.prompted_model
     if model is None:
         known = run.agent.model or run.session.model
         model = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 CHANGED = "tools.changed"
 """Event: a tool came, went or was replaced."""
-HOLD = 0.002
-"""Seconds in which calls by code or a model go by the last look at sources that have nothing to give."""
+FRESH_FOR = 0.002
+"""Seconds for which a check of sources without tools holds, for calls by code or a model."""
 
 ORDER = (
     "invalid",
@@ -78,74 +78,74 @@ class Registry:
     ) -> None:
         self._workspace = workspace
         self._adapt = adapt
-        self._makers = dict(sorted(builtins.items(), key=_place))
+        self._makers = dict(sorted(builtins.items(), key=_position))
         self._made: dict[str, Tool] = {}
         self._registered: list[Tool] = []
         self._sources: list[ToolSource] = []
         self._custom: list[Tool] = []
         self._custom_by_id: dict[str, Tool] = {}
-        self._held_until = 0.0
-        self._held_config: Config | None = None
-        self.asked = 0.0
-        """When a person last asked for anything (`invalidate`)."""
+        self._fresh_until = 0.0
+        self._fresh_config: Config | None = None
+        self.invalidated_at = 0.0
+        """Monotonic time of the last `invalidate`."""
 
     @overload
-    def register(self, given: Tool | Callable[..., Any]) -> Tool: ...
+    def register(self, tool_like: Tool | Callable[..., Any]) -> Tool: ...
 
     @overload
-    def register(self, given: Any, **options: Any) -> Any: ...
+    def register(self, tool_like: Any, **options: Any) -> Any: ...
 
-    def register(self, given: Any, **options: Any) -> Any:
+    def register(self, tool_like: Any, **options: Any) -> Any:
         """Add a custom tool, in place of the custom one with the same id if there is one.
 
         Args:
-            given: a `Tool`; a function or another thing that `opencode_jupyter.tool` makes one of; a tool of LangChain,
+            tool_like: a `Tool`; a function or other object that `opencode_jupyter.tool` accepts; a tool of LangChain,
                 pydantic-ai, MCP, OpenAI or Anthropic, or several (`opencode_jupyter.adapters`).
             **options: what a tool of another library needs besides: ``deps``, ``session`` or ``call``.
 
         Returns:
-            The `Tool`; a list of them if several were given (a list, a toolset, a toolkit).
+            The `Tool`; a list of them for several (a list, a toolset, a toolkit).
 
         Raises:
             TypeError: it is none of these, or needs what is missing; the message says what.
         """
-        tools = [given] if isinstance(given, Tool) else self._adapted(given, options)
-        for made in tools:
-            self._add(made)
+        tools = [tool_like] if isinstance(tool_like, Tool) else self._adapted(tool_like, options)
+        for new in tools:
+            self._add(new)
         self.changed()
-        several = isinstance(given, (list, tuple)) or hasattr(given, "get_tools")
+        several = isinstance(tool_like, (list, tuple)) or hasattr(tool_like, "get_tools")
         return tools if several else tools[0]
 
-    def _adapted(self, given: Any, options: dict[str, Any]) -> list[Tool]:
-        tools = self._adapt(given, **options) if self._adapt is not None else None
+    def _adapted(self, tool_like: Any, options: dict[str, Any]) -> list[Tool]:
+        tools = self._adapt(tool_like, **options) if self._adapt is not None else None
         if tools is not None:
             return tools
         if options:
-            raise TypeError(f"register() takes no {', '.join(options)}= for {type(given).__name__}")
-        if not callable(given) and not hasattr(given, "execute"):
-            kind = type(given).__name__
+            raise TypeError(f"register() takes no {', '.join(options)}= for {type(tool_like).__name__}")
+        if not callable(tool_like) and not hasattr(tool_like, "execute"):
+            kind = type(tool_like).__name__
             raise TypeError(f"register() takes a Tool or a function, not {kind}; see opencode_jupyter.tool")
         try:
-            return [tool(given)]
+            return [tool(tool_like)]
         except TypeError as error:
             raise TypeError(f"register(): {error}") from error
 
-    def _add(self, added: Tool) -> None:
+    def _add(self, new: Tool) -> None:
         for i, old in enumerate(self._registered):
-            if old.id == added.id:
-                self._registered[i] = added
+            if old.id == new.id:
+                self._registered[i] = new
                 return
-        self._registered.append(added)
+        self._registered.append(new)
 
     def add_builtins(self, makers: Mapping[str, Callable[[], Tool]]) -> None:
         """Add tools of this package that not every workspace has (a notebook's own), among the built-in ones."""
         for id in makers:
             self._made.pop(id, None)
-        self._makers = dict(sorted({**self._makers, **makers}.items(), key=_place))
+        self._makers = dict(sorted({**self._makers, **makers}.items(), key=_position))
         self._workspace.publish(CHANGED, dict)
 
     def unregister(self, id: str) -> bool:
-        """Take a registered tool away; what it hid shows again. False if there was none."""
+        """Remove a registered tool; one that it hid is available again. False if there was none."""
         remaining = [t for t in self._registered if t.id != id]
         removed = len(remaining) != len(self._registered)
         self._registered = remaining
@@ -157,21 +157,21 @@ class Registry:
         """The tools that `register` added, in order."""
         return tuple(self._registered)
 
-    # ------------------------------------------------------------------ places that tools come from
+    # ------------------------------------------------------------------ sources
 
     def add_source(self, source: ToolSource) -> None:
-        """Add a place that tools come from."""
-        self._sources = sorted([*self._sources, source], key=lambda known: known.rank)
+        """Add a source of tools."""
+        self._sources = sorted([*self._sources, source], key=lambda added: added.rank)
         self.changed()
 
     @property
     def sources(self) -> tuple[ToolSource, ...]:
-        """The places that tools come from, in order."""
+        """The sources of tools, in order."""
         return tuple(self._sources)
 
     def changed(self) -> None:
-        """Take in what the sources have now. Any thread may call it."""
-        self._held_until = 0.0
+        """Use the tools that the sources have now. Any thread may call it."""
+        self._fresh_until = 0.0
         custom: list[Tool] = []
         for source in self._sources:
             if source.rank < Rank.REGISTERED:
@@ -187,58 +187,58 @@ class Registry:
         if self._custom_by_id != before:
             self._workspace.publish(CHANGED, dict)
 
-    def is_fresh(self, wanted: str | None = None) -> bool:
-        """Whether no source has to be brought up to date before the tool of this id (None: all) can be looked up.
+    def is_fresh(self, tool_id: str | None = None) -> bool:
+        """Return whether all sources are up to date for the tool of this id (None: all).
 
-        Where there are no tools but this package's and registered ones, one answer holds for all of them for `HOLD`,
-        but not for a person's call nor under another configuration.
+        Where there are no tools but this package's and registered ones, one answer holds for all of them for
+        `FRESH_FOR`, but not for a person's call nor under another configuration.
         """
         now, config = time.monotonic(), self._workspace.config
-        if now < self._held_until and config is self._held_config and self._knows(wanted):
+        if now < self._fresh_until and config is self._fresh_config and self._knows(tool_id):
             return True
-        fresh = all([source.is_fresh(wanted) for source in self._sources])  # noqa: C419 - quicker
+        fresh = all([source.is_fresh(tool_id) for source in self._sources])  # noqa: C419 - quicker
         if fresh and all([source.quiet for source in self._sources]):  # noqa: C419
-            self._held_until, self._held_config = now + HOLD, config
+            self._fresh_until, self._fresh_config = now + FRESH_FOR, config
         return fresh
 
     def invalidate(self) -> None:
-        """A person makes a call: sources must not go by what they saw a moment ago.
+        """Have sources check again: a person makes a call.
 
-        For other calls a source may, where looking costs (`sources.plugins`): code calls thousands of times a second.
+        For other calls a source may rely on its last check (`sources.plugins`): code calls thousands of times a second.
         """
-        self.asked = time.monotonic()
-        self._held_until = 0.0
+        self.invalidated_at = time.monotonic()
+        self._fresh_until = 0.0
 
-    async def prepare(self, wanted: str | None = None, call: Call | None = None) -> None:
+    async def prepare(self, tool_id: str | None = None, call: Call | None = None) -> None:
         """Bring the sources up to date, side by side; see `ToolSource.prepare`.
 
         Raises:
-            ToolError: a person refused what `call` needed.
+            ToolError: a person denied what `call` needed.
         """
-        behind = [source for source in self._sources if not source.is_fresh(wanted)]
-        if len(behind) == 1:
-            await behind[0].prepare(wanted, call)
-        elif behind:
+        stale = [source for source in self._sources if not source.is_fresh(tool_id)]
+        if len(stale) == 1:
+            await stale[0].prepare(tool_id, call)
+        elif stale:
             try:
                 async with anyio.create_task_group() as group:
-                    for source in behind:
-                        group.start_soon(source.prepare, wanted, call)
+                    for source in stale:
+                        group.start_soon(source.prepare, tool_id, call)
             except BaseExceptionGroup as errors:
                 raise _first(errors) from None
         self.changed()
 
     def unavailable(self) -> list[Unavailable]:
-        """Tools that are known of and can't be called, with the reason; without the quiet ones."""
+        """Known tools that can't be called, with the reason; without the quiet ones."""
         return [entry for source in self._sources for entry in source.unavailable() if not entry.quiet]
 
     def why_not(self, id: str) -> str:
         """Why a tool of this id can't be called, and where it would come from; "" if nothing is known of it."""
-        for entry in (known for source in self._sources for known in source.unavailable()):
+        for entry in (entry for source in self._sources for entry in source.unavailable()):
             if entry.id == id or (entry.id.endswith("*") and id.startswith(entry.id[:-1])):
                 return entry.reason if entry.source in entry.reason else f"{entry.reason} [{entry.source}]"
         return ""
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ looking up
 
     def get(self, id: str) -> Tool | None:
         """The tool a call of `id` reaches, as far as the sources are loaded."""
@@ -268,8 +268,8 @@ class Registry:
     async def all(self) -> list[Tool]:
         """Every tool that is switched on, built-in ones first in OpenCode's order, then custom ones as they came.
 
-        lsp, batch, question and the plan tools each have a switch (docs/opencode/core.md 4.4). It says what programs
-        and models are told of: a person's own call reaches every tool, switched on or not.
+        lsp, batch, question and the plan tools each have a switch (docs/opencode/core.md 4.4). It decides what
+        programs and models see: a person's own call reaches every tool, switched on or not.
         """
         await self.prepare()
         return [*filter(self._switched_on, self._builtins()), *self._custom]
@@ -279,8 +279,8 @@ class Registry:
         return [t.id for t in await self.all()]
 
     def offered(self, model: str | dict[str, str] | None = None) -> list[Tool]:
-        """What `tools` gives for a model, not yet initialised; each id once."""
-        return list({chosen.id: chosen for chosen in self._select(*split_model(model))}.values())
+        """The tools to offer a model, not yet initialised; each id once."""
+        return list({selected.id: selected for selected in self._select(*split_model(model))}.values())
 
     def _select(self, provider: str, model: str) -> list[Tool]:
         return [t for t in (*self._builtins(), *self._custom) if self._is_available(t, provider, model)]
@@ -307,39 +307,38 @@ class Registry:
         if isinstance(names, str):
             raise InvalidArgumentsError(f"names must be a list of names, such as [{names!r}].")
         await self.prepare()
-        chosen = []
+        selected = []
         for name in names:
             check_kind(name, str, "each of the names", "a tool's name")
-            known = self.get(name)
-            if known is None:
+            named_tool = self.get(name)
+            if named_tool is None:
                 raise UnknownToolError(name, self.names(), self.why_not(name))
-            chosen.append(known)
-        return await self._initialised(chosen, agent)
+            selected.append(named_tool)
+        return await self._initialised(selected, agent)
 
-    async def _initialised(self, chosen: list[Tool], agent: str | Agent | None) -> list[Bound]:
-        who = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
-        hooked = self._workspace.hooks.has_hooks(DEFINITION)
-        # Most tools say the same to everyone. Of hundreds of them no task is made, nor a schema anew (`core.schema`).
-        bound: list[Bound | None] = [None if hooked else item.static for item in chosen]
-        context = InitContext(who, self._workspace)
+    async def _initialised(self, tools: list[Tool], agent: str | Agent | None) -> list[Bound]:
+        for_agent = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
+        has_hooks = self._workspace.hooks.has_hooks(DEFINITION)
+        # Most tools are the same for everyone: for hundreds of them no task is started, and no schema made again.
+        bound: list[Bound | None] = [None if has_hooks else item.static for item in tools]
+        context = InitContext(for_agent, self._workspace)
 
         async def init(i: int, item: Tool) -> None:
-            began = time.perf_counter()
-            made = await item.init(context)
-            if hooked:
-                output: dict[str, Any] = {"description": made.description, "parameters": made.definition.parameters}
+            start = time.perf_counter()
+            initialised = await item.init(context)
+            if has_hooks:
+                definition = initialised.definition
+                output: dict[str, Any] = {"description": definition.description, "parameters": definition.parameters}
                 await self._workspace.hooks.trigger(DEFINITION, {"toolID": item.id}, output)
-                definition = replace(
-                    made.definition, description=output["description"], parameters=output["parameters"]
-                )
-                made = Bound(made.id, definition.description, definition)
-            bound[i] = made
-            log.debug("tool %s initialised in %.2f ms", item.id, (time.perf_counter() - began) * 1000)
+                definition = replace(definition, description=output["description"], parameters=output["parameters"])
+                initialised = Bound(item.id, definition.description, definition)
+            bound[i] = initialised
+            log.debug("tool %s initialised in %.2f ms", item.id, (time.perf_counter() - start) * 1000)
 
         async with anyio.create_task_group() as group:
-            for i, one in enumerate(chosen):
+            for i, item in enumerate(tools):
                 if bound[i] is None:
-                    group.start_soon(init, i, one)
+                    group.start_soon(init, i, item)
         latest = {b.id: b for b in bound if b is not None}
         return list(latest.values())
 
@@ -382,14 +381,14 @@ class Registry:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first error of a group of them: one that is raised where one source is asked, too."""
+    """The first error of a group of them, as a single source would raise it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def _place(entry: tuple[str, Any]) -> int:
-    """Where a built-in tool stands, of a pair of its id and what makes it."""
+def _position(entry: tuple[str, Any]) -> int:
+    """The position of a built-in tool, given as a pair of its id and what makes it."""
     return ORDER.index(entry[0]) if entry[0] in ORDER else len(ORDER)
 
 

@@ -26,7 +26,7 @@ RECENT_CALLS = 12
 
 
 class ActiveRun(Protocol):
-    """What works in a session: a model's run."""
+    """The work in progress in a session: a model's run."""
 
     model: Any
     """The model, or its name."""
@@ -35,7 +35,7 @@ class ActiveRun(Protocol):
         """End it; any thread may call this."""
 
     def add(self, message: Message) -> Any:
-        """Have it go on with this message when the model has answered."""
+        """Have it continue with this message after the model's present answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,16 +44,16 @@ class Session:
 
     Attributes:
         permission: rules for this session only; they come after the agent's.
-        tool_rules: rules by a tool's id, from the last prompt's ``tools``; they hold for the sessions it begins too.
+        tool_rules: rules by a tool's id, from the last prompt's ``tools``; they hold for the sessions it starts too.
         recent: the last calls in canonical form, for the doom-loop guard.
         message_id: the message that direct calls (no model) are added to.
         agent: the key of the agent that the last prompt went to; "" before the first.
         model: ``{"providerID", "modelID"}`` of the last prompt; None before the first.
         messages: its messages, oldest first; filled by prompts, and by `Sessions.open` from the store.
-        extra: what else OpenCode keeps with a session (``slug``, ``summary``, ``revert``, ``cost``, ``tokens``, ...).
-        rule_extras: what else a stored or imported session keeps with a rule of `permission`.
-        run: what is at work in it now; None while nothing is.
-        asked: the model object that the last prompt went to; None if there was none since it was opened.
+        extra: further keys of OpenCode's sessions (``slug``, ``summary``, ``revert``, ``cost``, ``tokens``, ...).
+        rule_extras: further keys of a stored or imported session with a rule of `permission`.
+        run: the run in progress; None if there is none.
+        prompted_model: the model object of the last prompt; None if there was none since it was opened.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Session:
     version: str = "opencode_jupyter"
     rule_extras: dict[Rule, dict[str, Any]] = field(default_factory=dict, repr=False)
     run: ActiveRun | None = None
-    asked: Any = field(default=None, repr=False)
+    prompted_model: Any = field(default=None, repr=False)
     workspace: Any = field(default=None, repr=False)
 
     def to_wire(self) -> dict[str, Any]:
@@ -127,12 +127,12 @@ class Session:
                 project_id=wire.get("projectID") or "global",
                 version=wire.get("version") or "",
             )
-            for rule, written_rule in zip(rules, wire.get("permission") or (), strict=True):
-                if other := {key: value for key, value in written_rule.items() if key not in rule.to_wire()}:
+            for rule, rule_wire in zip(rules, wire.get("permission") or (), strict=True):
+                if other := {key: value for key, value in rule_wire.items() if key not in rule.to_wire()}:
                     session.rule_extras[rule] = other
-            written = session.to_wire()
-            session.extra = {key: value for key, value in wire.items() if key not in written}
-            if other := {key: value for key, value in times.items() if key not in written["time"]}:
+            known = session.to_wire()
+            session.extra = {key: value for key, value in wire.items() if key not in known}
+            if other := {key: value for key, value in times.items() if key not in known["time"]}:
                 session.extra["time"] = other
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a session that can't be read: {type(error).__name__} {error}") from error
@@ -171,7 +171,7 @@ class Sessions(Generic[S]):
         check_kind(title, str, "title", "a text")
         check_kind(parent_id, (str, type(None)), "parent_id", "a session's id")
         check_rules(permission or (), "permission")
-        made = self.session_type(
+        session = self.session_type(
             ids.create("session", descending=True),
             self._workspace.masked(title) or "New session",
             str(self._workspace.directory),
@@ -179,13 +179,13 @@ class Sessions(Generic[S]):
             list(permission or ()),
             workspace=self._workspace,
         )
-        self._sessions[made.id] = made
-        self._workspace.publish("session.created", lambda: {"info": made.to_wire()})
-        self.save(made, touch=False)
-        return made
+        self._sessions[session.id] = session
+        self._workspace.publish("session.created", lambda: {"info": session.to_wire()})
+        self.save(session, touch=False)
+        return session
 
     def add(self, session: S) -> None:
-        """Take in a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
+        """Add a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
         check_kind(session, Session, "session", "a Session")
         session.workspace = self._workspace
         self._sessions[session.id] = session
@@ -193,7 +193,7 @@ class Sessions(Generic[S]):
         self.save(session, touch=False)
 
     def save(self, session: Session, *, touch: bool = True) -> None:
-        """Store a session's info and tell of it; `touch` sets the time of its last change."""
+        """Store a session's info and publish it; `touch` sets the time of its last change."""
         check_kind(session, Session, "session", "a Session")
         if touch:
             session.updated = now_ms()
@@ -220,7 +220,7 @@ class Sessions(Generic[S]):
         return known
 
     async def open(self, session: str | Session) -> S:
-        """A session with its messages, out of the store if this workspace does not have it yet.
+        """A session with its messages, from the store if this workspace does not have it yet.
 
         Raises:
             UnknownSessionError: there is none of that id.
@@ -243,21 +243,21 @@ class Sessions(Generic[S]):
             message = by_id.get(part["messageID"])
             if message is None:
                 continue
-            made = part_from_wire(part)
-            if isinstance(made, dict):
-                made.pop("opencode_jupyter", None)
-            message.parts.append(made)
+            message_part = part_from_wire(part)
+            if isinstance(message_part, dict):
+                message_part.pop("opencode_jupyter", None)
+            message.parts.append(message_part)
         opened.messages = list(by_id.values())
         self._sessions.setdefault(opened.id, opened)
         restore_mode(self._workspace, self._sessions[opened.id])
         return self._sessions[opened.id]
 
     def list(self) -> list[S]:
-        """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all that are kept."""
+        """Every session that this workspace has in memory, oldest first; ``store.sessions()`` has all stored ones."""
         return list(self._sessions.values())
 
     async def delete(self, session: str | Session) -> None:
-        """Remove a session, and those begun by it, with all that belongs to them.
+        """Remove a session, and those started by it, with all that belongs to them.
 
         Raises:
             UnknownSessionError: there is none of that id.

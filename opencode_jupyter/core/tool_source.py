@@ -1,4 +1,4 @@
-"""Where tools come from besides this package: files, plugins, other programs. What each such place must offer."""
+"""Sources of tools besides this package (files, plugins, other programs): the protocols that they implement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Rank(IntEnum):
-    """Order of the places among custom tools; on equal ids the later one wins (docs/opencode/core.md 4)."""
+    """Order of the sources of custom tools; on equal ids the later one wins (docs/opencode/core.md 4)."""
 
     FILES = 0
     PLUGINS = 1
@@ -24,24 +24,24 @@ class Rank(IntEnum):
 
 
 class Unavailable(NamedTuple):
-    """A tool that is known of but can't be called now, or a place that should have given some."""
+    """A known tool that can't be called now, or a source that should have some."""
 
     id: str
-    """The tool's id; ``namespace_*`` when the tools of a place are not known."""
+    """The tool's id; ``namespace_*`` when the tools of a source are not known."""
     source: str
     """Where it would come from: a file, a package, a server."""
     reason: str
     """Why it can't be called, and what to do about it; one line."""
     quiet: bool = False
-    """As its owner wants it (a server that is switched off, a file of helpers): told to who calls it, not listed."""
+    """Intended (a server that is switched off, a file of helpers): reported to callers, not listed."""
 
 
 class ToolSource(Protocol):
-    """A place that tools come from while the workspace is open.
+    """A source of tools while the workspace is open.
 
     A source is made with the workspace, so making one does no work and imports nothing heavy. Everything but `prepare`
-    is called often and on any thread: it must be quick and must not block. A source tells the registry
-    (`Registry.changed`) when what it has is not what it had.
+    is called often and on any thread: it must be quick and must not block. A source calls
+    `Registry.changed` when its tools have changed.
     """
 
     rank: Rank
@@ -50,29 +50,29 @@ class ToolSource(Protocol):
         """The tools that are loaded and callable now."""
 
     def unavailable(self) -> Sequence[Unavailable]:
-        """What is known of and can't be called; what is `quiet` too."""
+        """Known tools that can't be called, `quiet` ones too."""
 
     @property
     def quiet(self) -> bool:
-        """True if it has nothing, waits for nothing, and could learn of something by a look at the disk alone.
+        """True if it has no tools, waits for none, and could get some only by a change on the disk.
 
-        While all sources are quiet, calls by code do not ask them each time (`Registry.settled`).
+        While all sources are quiet, calls by code do not check them each time (`Registry.is_fresh`).
         """
 
-    def is_fresh(self, wanted: str | None) -> bool:
+    def is_fresh(self, tool_id: str | None) -> bool:
         """Return whether `prepare` has nothing to do for a tool of that id (None: for all)."""
 
-    async def prepare(self, wanted: str | None, call: Call | None) -> None:
-        """Bring the source up to date, as far as a tool of the id `wanted` may come from it.
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
+        """Bring the source up to date, as far as the tool of this id may come from it.
 
         Trouble of one tool, file or server is kept for `unavailable`, not raised.
 
         Args:
-            wanted: an id as it was asked for; None for all that can be had without asking anybody.
-            call: the call that wants it, which can ask a person (`Call.ask_trust`); None when nobody may be asked.
+            tool_id: the requested id; None for all tools that need no approval.
+            call: the call that needs it, which can request trust (`Call.ask_trust`); None when nobody may be asked.
 
         Raises:
-            ToolError: a person refused what `call` needed.
+            ToolError: a person denied what `call` needed.
         """
 
 
@@ -105,7 +105,7 @@ class ToolFileLoader(Protocol):
         Loading a path again gives what the file holds now.
 
         Raises:
-            ToolFileError: it can't be loaded; the message says why in one line.
+            ToolFileError: it can't be loaded; the message is one line.
         """
 
     async def forget(self, path: Path) -> None:

@@ -94,7 +94,7 @@ class PluginTools:
             return True
         if not self._is_fresh or self._config is not self._workspace.config or self._import_path != sys.path:
             return False
-        since = math.inf if tool_id is None else self._workspace.registry.asked
+        since = math.inf if tool_id is None else self._workspace.registry.invalidated_at
         return self._scan.files.matches() and self._scan.folders.unchanged(MAX_AGE, since)
 
     async def prepare(self, tool_id: str | None = None, call: Call | None = None) -> None:

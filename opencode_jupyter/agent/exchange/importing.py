@@ -266,7 +266,7 @@ async def _has_foreign_ids(workspace: ToolHost, id: str, messages: list[Data]) -
     ids = {message["info"]["id"] for message in messages}
     ids |= {part["id"] for message in messages for part in message["parts"]}
     if workspace.store is not None:
-        return bool(await workspace.store.taken(id, ids))
+        return bool(await workspace.store.ids_of_others(id, ids))
     others = [session for session in workspace.sessions.list() if session.id != id]
     return any(message.id in ids for session in others for message in session.messages)
 

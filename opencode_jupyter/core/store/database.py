@@ -18,7 +18,7 @@ from .process_identity import Writer, is_alive, this_process
 log = logging.getLogger(__name__)
 
 ABORTED = "Tool execution aborted"
-"""OpenCode's words for a call whose process ended before it."""
+"""OpenCode's error of a call whose process ended before it."""
 CANCELLED = "The kernel ended while this call waited for approval. Nothing was run."
 SYNC = "OPENCODE_JUPYTER_STORE_SYNC"
 """Switch: every commit waits until it is on the disk."""
@@ -184,15 +184,15 @@ def _end_abandoned(connection: sqlite3.Connection) -> None:
     for part_id, host, pid, started, written, outcome, data in rows:
         writer = Writer(host, pid, started)
         if host != here:
-            lives = now - written < FOREIGN_HOURS * 3_600_000
+            is_running = now - written < FOREIGN_HOURS * 3_600_000
         else:
             if writer not in alive:
                 alive[writer] = is_alive(writer)
-            lives = alive[writer]
-        if not lives:
+            is_running = alive[writer]
+        if not is_running:
             waited = outcome == CallOutcome.WAITING
-            ending, error = (CallOutcome.CANCELLED, CANCELLED) if waited else (CallOutcome.ENDED, ABORTED)
-            ended.append((ending, now, _aborted(data, now, error), part_id))
+            end, error = (CallOutcome.CANCELLED, CANCELLED) if waited else (CallOutcome.ENDED, ABORTED)
+            ended.append((end, now, _aborted(data, now, error), part_id))
     if not ended:
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -14,7 +14,7 @@ from .process_identity import Writer
 from .rows import EXTRA, text_of
 
 DIRECT = "Direct calls"
-"""The title of the session that calls by hand belong to; one that no call came to is not listed."""
+"""The title of the session of calls without a model; it is not listed while it has none."""
 
 _SESSION_COLUMNS = """
 SELECT s.data,
@@ -31,9 +31,9 @@ _FACTS = ", ".join(
     f"'{key}', json_extract(data, '$.state.{'input' if key == 'tool' else 'metadata'}.{key}')"
     for key in (*FAILURE_KEYS, "tool")
 )
-"""What of a completed call tells how it ended, and which tool it asked for, without its output."""
+"""The keys of a completed call that tell its outcome and its requested tool, without its output."""
 UNTITLED = ("apply_patch", "batch", "todoread", "todowrite")
-"""Tools whose title, which is OpenCode's, does not tell a person what a call did."""
+"""Tools whose title (OpenCode's) does not tell a person what a call did."""
 _CALL_COLUMNS = (
     "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
     'coalesce(start, written), "end", waited, agent, "by", decisions, '
@@ -136,13 +136,13 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
     Args:
         connection: the store's.
         writer: the process.
-        since: where an earlier answer said to go on; 0 for all.
+        since: the ``since`` of an earlier answer; 0 for all.
         limit: most calls.
 
     Returns:
-        ``calls`` and ``since``: the place to go on from, so that what has not ended yet is told again. A call whose
-        title does not say what it did has ``part``: all that is stored of it. The outcome of a completed call says
-        what failed in it.
+        ``calls`` and ``since``: where to continue, so that unfinished calls are returned again. A call whose title does
+        not tell what it did has ``part``: all that is stored of it. The outcome of a completed call names what failed
+        in it.
     """
     who = (writer.pid, writer.host, writer.started)
     rows = connection.execute(
@@ -161,32 +161,32 @@ def _call(row: tuple[Any, ...]) -> dict[str, Any]:
     _, part_id, parent, session, tool, status, outcome, title, start, end, waited, agent, by, decisions, data, facts = (
         row
     )
-    known = json.loads(facts) if facts else {}
+    metadata = json.loads(facts) if facts else {}
     return {
         **({"part": json.loads(data)} if data else {}),
         "id": part_id,
         "parent": parent,
         "session": session,
-        "tool": requested_tool(tool, known),
+        "tool": requested_tool(tool, metadata),
         "state": status,
-        "outcome": (failure_of(tool, known) if facts else "") or outcome,
+        "outcome": (failure_of(tool, metadata) if facts else "") or outcome,
         "title": title or "",
         "start": start,
         "end": end,
         "waited": round((waited or 0) * 1000),
-        "waits": _waits(decisions) or _answered(tool, end, waited),
+        "waits": _waits(decisions) or _question_wait(tool, end, waited),
         "agent": agent,
         "by": by,
     }
 
 
-def _answered(tool: str, end: int | None, waited: float | None) -> list[list[int]]:
-    """The wait of a question, of which no decision tells: it ends with the answer, and the call with it."""
+def _question_wait(tool: str, end: int | None, waited: float | None) -> list[list[int]]:
+    """The wait of a question, which has no decision: it ends with the answer, and the call with it."""
     return [[round(end - waited * 1000), end]] if tool == "question" and end and waited else []
 
 
 def _waits(decisions: str) -> list[list[int]]:
-    """Begin and end of each wait for a person, in Unix milliseconds."""
+    """Start and end of each wait for a person, in Unix milliseconds."""
     waits = []
     for decision in json.loads(decisions) if decisions not in ("", "[]") else []:
         waited, ended = decision.get("waited"), decision.get("time")
@@ -195,7 +195,7 @@ def _waits(decisions: str) -> list[list[int]]:
     return waits
 
 
-def listed(connection: sqlite3.Connection, directory: str | None, limit: int | None) -> list[dict[str, Any]]:
+def list_sessions(connection: sqlite3.Connection, directory: str | None, limit: int | None) -> list[dict[str, Any]]:
     """Sessions with their counts, the one changed last first."""
     most = -1 if limit is None else limit
     if directory is None:
@@ -203,17 +203,17 @@ def listed(connection: sqlite3.Connection, directory: str | None, limit: int | N
     return _read_sessions(connection, "AND s.directory = ?" + _ORDER, (text_of(directory), most))
 
 
-def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
+def find_sessions(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[str, Any]]:
     """Infos of sessions whose id is `name`, else begins with it (``ses_`` optional), else whose title it is."""
     text = text_of(name) or ""
     if not text:
         return []
-    tried: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (text,))]
+    conditions: list[tuple[str, tuple[Any, ...]]] = [("id = ?", (text,))]
     connection.create_function("folded", 1, str.casefold, deterministic=True)
     starts = [text] if text.startswith("ses_") else [text, "ses_" + text]
-    tried += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
-    tried += [("title = ?", (text,)), ("folded(title) = folded(?)", (text,))]
-    for where, values in tried:
+    conditions += [("substr(id, 1, ?) = ?", (len(start), start)) for start in starts]
+    conditions += [("title = ?", (text,)), ("folded(title) = folded(?)", (text,))]
+    for where, values in conditions:
         sql = f"SELECT data FROM sessions WHERE {where} ORDER BY updated DESC, rowid DESC LIMIT ?"  # noqa: S608
         infos = read_data(connection, sql, (*values, limit))
         if infos:
@@ -222,27 +222,28 @@ def found(connection: sqlite3.Connection, name: str, limit: int) -> list[dict[st
 
 
 def children(connection: sqlite3.Connection, session_id: str) -> list[dict[str, Any]]:
-    """The infos of the sessions that were begun by this one, oldest first."""
+    """The infos of the sessions that this one started, oldest first."""
     sql = "SELECT data FROM sessions WHERE parent_id = ? ORDER BY rowid"
     return read_data(connection, sql, (session_id,))
 
 
-def taken(connection: sqlite3.Connection, session_id: str, ids: Iterable[str]) -> list[str]:
+def ids_of_others(connection: sqlite3.Connection, session_id: str, ids: Iterable[str]) -> list[str]:
     """Which of these ids of messages and parts belong to other sessions."""
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY)")
-    connection.execute("DELETE FROM wanted")
-    connection.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((id,) for id in ids))
-    taken_rows = connection.execute(
-        "SELECT m.id FROM messages m JOIN wanted w ON w.id = m.id WHERE m.session_id != ?1 UNION ALL "
-        "SELECT p.id FROM parts p JOIN wanted w ON w.id = p.id WHERE p.session_id != ?1",
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS requested (id TEXT PRIMARY KEY)")
+    connection.execute("DELETE FROM requested")
+    connection.executemany("INSERT OR IGNORE INTO requested VALUES (?)", ((id,) for id in ids))
+    rows = connection.execute(
+        "SELECT m.id FROM messages m JOIN requested w ON w.id = m.id WHERE m.session_id != ?1 UNION ALL "
+        "SELECT p.id FROM parts p JOIN requested w ON w.id = p.id WHERE p.session_id != ?1",
         (session_id,),
     ).fetchall()
-    connection.execute("DELETE FROM wanted")
-    return [row[0] for row in taken_rows]
+    connection.execute("DELETE FROM requested")
+    return [row[0] for row in rows]
 
 
 def _read_sessions(connection: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[dict[str, Any]]:
-    out = []
-    for data, messages, calls, cost in connection.execute(_SESSION_COLUMNS + where, (DIRECT, *values)):
-        out.append({"info": json.loads(data), "messages": messages, "calls": calls, "cost": cost})
-    return out
+    rows = connection.execute(_SESSION_COLUMNS + where, (DIRECT, *values))
+    return [
+        {"info": json.loads(data), "messages": messages, "calls": calls, "cost": cost}
+        for data, messages, calls, cost in rows
+    ]

@@ -1,10 +1,10 @@
 """Sessions, messages, parts, task lists and permission decisions in one SQLite file.
 
-Writing is put off: `put_*` only notes the object, and a thread of the store's own writes a few
-milliseconds later what there is then, so the three states of a short call cost one row. A call waits
+Writing is deferred: `put_*` only notes the object, and the store's thread writes a few milliseconds
+later what there is then, so the three states of a short call cost one row. A call waits
 for `committed` before it is reported as ended; calls that end together share one transaction. Several
 processes (kernels) may use one file. Whatever goes wrong with the file, a call never fails by it:
-the store goes on in memory, says so in `Store.problem`, and tries the file again now and then.
+the store continues in memory, reports it in `Store.problem`, and tries the file again now and then.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Store:
         self._closed = False
         self._unsaved: dict[str, list[rows.Statement]] = {}
         self._retry_at = 0.0
-        self._hopeless = False
+        self._is_unusable = False
         self._row_error_logged = False
         self._connection: sqlite3.Connection
         self._thread = threading.Thread(target=self._run, name="opencode-store", daemon=True)
@@ -98,8 +98,8 @@ class Store:
 
     def put_decision(self, decision: Decision | dict[str, Any]) -> None:
         """Keep a permission decision, under its request's id; one without gets an id of its own."""
-        known = decision.get("id") if isinstance(decision, dict) else decision.request_id
-        self._put(known or create("permission"), "decision", decision)
+        id = decision.get("id") if isinstance(decision, dict) else decision.request_id
+        self._put(id or create("permission"), "decision", decision)
 
     def put_notebook(self, path: str) -> None:
         """Note the notebook that this process is the kernel of."""
@@ -119,39 +119,39 @@ class Store:
     async def sessions(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Sessions, the one changed last first."""
         sql = "SELECT data FROM sessions ORDER BY updated DESC, rowid DESC LIMIT ?"
-        return await self._ask(lambda c: queries.read_data(c, sql, (-1 if limit is None else limit,)))
+        return await self._query(lambda c: queries.read_data(c, sql, (-1 if limit is None else limit,)))
 
     async def session(self, session_id: str) -> dict[str, Any] | None:
         """One session's info; None if there is none."""
-        infos = await self._ask(
+        infos = await self._query(
             lambda c: queries.read_data(c, "SELECT data FROM sessions WHERE id = ?", (session_id,)),
         )
         return infos[0] if infos else None
 
-    async def listed(self, directory: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+    async def list_sessions(self, directory: str | None = None, limit: int | None = None) -> list[dict[str, Any]]:
         """Sessions for a list, the one changed last first: of one folder, or of all.
 
         Returns:
             Rows with info, messages and calls (how many of each) and cost (US dollars, of the messages).
         """
-        return await self._ask(lambda c: queries.listed(c, directory, limit))
+        return await self._query(lambda c: queries.list_sessions(c, directory, limit))
 
-    async def found(self, name: str, limit: int = 20) -> list[dict[str, Any]]:
+    async def find_sessions(self, name: str, limit: int = 20) -> list[dict[str, Any]]:
         """The infos of the sessions of this id, else whose id begins so, else of this title."""
-        return await self._ask(lambda c: queries.found(c, name, limit))
+        return await self._query(lambda c: queries.find_sessions(c, name, limit))
 
     async def children(self, session_id: str) -> list[dict[str, Any]]:
         """The infos of the sessions that this one began, oldest first."""
-        return await self._ask(lambda c: queries.children(c, session_id))
+        return await self._query(lambda c: queries.children(c, session_id))
 
-    async def taken(self, session_id: str, ids: Collection[str]) -> list[str]:
+    async def ids_of_others(self, session_id: str, ids: Collection[str]) -> list[str]:
         """Which of these ids of messages and parts belong to other sessions."""
-        return await self._ask(lambda c: queries.taken(c, session_id, ids))
+        return await self._query(lambda c: queries.ids_of_others(c, session_id, ids))
 
     async def messages(self, session_id: str) -> list[dict[str, Any]]:
         """A session's messages, oldest first."""
         sql = "SELECT data FROM messages WHERE session_id = ? ORDER BY rowid"
-        return await self._ask(lambda c: queries.read_data(c, sql, (session_id,)))
+        return await self._query(lambda c: queries.read_data(c, sql, (session_id,)))
 
     async def parts(
         self, session_id: str | None = None, message_id: str | None = None, limit: int | None = None
@@ -160,7 +160,7 @@ class Store:
 
         Under ``opencode_jupyter`` each carries agent, by, waited (seconds), outcome, decisions and parentID.
         """
-        return await self._ask(lambda c: queries.read_parts(c, session_id, message_id, limit))
+        return await self._query(lambda c: queries.read_parts(c, session_id, message_id, limit))
 
     async def calls(
         self,
@@ -185,21 +185,21 @@ class Store:
             seconds (None until it has ended), waited (seconds), agent, by, session, id.
         """
         writer = this_process() if own else None
-        return await self._ask(lambda c: queries.read_calls(c, limit, writer, folder, label, notebook))
+        return await self._query(lambda c: queries.read_calls(c, limit, writer, folder, label, notebook))
 
     async def own_calls(self, since: int = 0, limit: int = 5_000) -> dict[str, Any]:
         """The calls of this process from a place on (`queries.read_own_calls`)."""
         writer = this_process()
-        return await self._ask(lambda c: queries.read_own_calls(c, writer, since, limit))
+        return await self._query(lambda c: queries.read_own_calls(c, writer, since, limit))
 
     async def decisions(self, limit: int = 50) -> list[dict[str, Any]]:
         """The newest permission decisions, newest first."""
         sql = "SELECT data FROM decisions ORDER BY time DESC, rowid DESC LIMIT ?"
-        return await self._ask(lambda c: queries.read_data(c, sql, (limit,)))
+        return await self._query(lambda c: queries.read_data(c, sql, (limit,)))
 
     async def todos(self, session_id: str) -> list[Any]:
         """A session's task list; empty if it has none."""
-        lists = await self._ask(
+        lists = await self._query(
             lambda c: queries.read_data(c, "SELECT data FROM todos WHERE session_id = ?", (session_id,)),
         )
         return list(lists[0]) if lists else []
@@ -209,19 +209,19 @@ class Store:
     ) -> None:
         """Keep a whole session, in place of what is there under its id, in one transaction."""
         batch = {"session:" + info["id"]: rows.session_rows(info, messages, parts, this_process())}
-        await self._ask(lambda _: self._write(batch))
+        await self._query(lambda _: self._write(batch))
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session, the sessions begun by it, and all that belongs to them."""
         batch = {"delete:" + session_id: rows.delete_rows(session_id)}
-        await self._ask(lambda _: self._write(batch))
+        await self._query(lambda _: self._write(batch))
 
     def delete_messages(self, ids: Collection[str]) -> Future[None]:
-        """Remove messages and their parts. Returns at once; the future is for who must know that it is done."""
+        """Remove messages and their parts. Returns at once; the future ends with the removal."""
         return self._delete(ids, rows.delete_message_rows)
 
     def delete_parts(self, ids: Collection[str]) -> Future[None]:
-        """Remove parts. Returns at once; the future is for who must know that it is done."""
+        """Remove parts. Returns at once; the future ends with the removal."""
         return self._delete(ids, rows.delete_part_rows)
 
     def _delete(self, ids: Collection[str], statements: Callable[[str], list[rows.Statement]]) -> Future[None]:
@@ -230,14 +230,14 @@ class Store:
         try:
             return self._submit(lambda _: self._write(batch))
         except RuntimeError:  # closed: nothing is written any more, as with `put_*`
-            nothing: Future[None] = Future()
-            nothing.set_result(None)
-            return nothing
+            ended: Future[None] = Future()
+            ended.set_result(None)
+            return ended
 
-    # Ends.
+    # Waiting and closing.
 
     async def committed(self) -> None:
-        """Wait until everything put before is committed; who waits at the same time shares the transaction."""
+        """Wait until everything put before is committed; waits at the same time share the transaction."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._closed:
@@ -251,7 +251,7 @@ class Store:
 
     async def flush(self) -> None:
         """Wait until everything put before is in the file."""
-        await self._ask(lambda _: None)
+        await self._query(lambda _: None)
 
     def flush_sync(self, timeout: float | None = 30.0) -> None:
         """`flush` for code that can't await.
@@ -262,7 +262,7 @@ class Store:
         self._submit(lambda _: None).result(timeout)
 
     def close(self) -> None:
-        """Write what is left and let go of the file. Closing twice is fine."""
+        """Write the rest and close the file. Closing twice is fine."""
         with self._lock:
             self._closed = True
         self._hurry.set()
@@ -281,7 +281,7 @@ class Store:
 
     # Between the threads.
 
-    async def _ask(self, command: Callable[[sqlite3.Connection], T]) -> T:
+    async def _query(self, command: Callable[[sqlite3.Connection], T]) -> T:
         return await asyncio.wrap_future(self._submit(command))
 
     def _submit(self, command: Callable[[sqlite3.Connection], T]) -> Future[T]:
@@ -336,7 +336,7 @@ class Store:
         self._guarded(self._connection.close)
 
     def _guarded(self, step: Callable[[], None]) -> None:
-        """The writer must outlive whatever it meets, or every later `flush` would hang."""
+        """The writer must survive any error, or every later `flush` would hang."""
         try:
             step()
         except Exception:
@@ -357,7 +357,7 @@ class Store:
             future.set_result(answer)
 
     def _drain(self) -> None:
-        """Write what was put; taken out item by item, since other threads go on putting."""
+        """Write what was put; removed item by item, since other threads continue to put."""
         writer = this_process()
         batch: dict[str, list[rows.Statement]] = {}
         for key, (kind, value) in _take(self._others):
@@ -381,9 +381,9 @@ class Store:
         except sqlite3.Error as error:
             self._leave_file(error)
             self._transaction(self._connection, batch)
-        if self.problem and not self._hopeless:
+        if self.problem and not self._is_unusable:
             for key, statements in batch.items():
-                self._unsaved.pop(key, None)  # so that it moves behind a deletion that came between
+                self._unsaved.pop(key, None)  # so that it comes after a deletion in between
                 self._unsaved[key] = statements
 
     def _transaction(self, connection: sqlite3.Connection, batch: Mapping[str, list[rows.Statement]]) -> None:
@@ -407,7 +407,7 @@ class Store:
             self._row_error_logged = True
             log.warning("a row could not be stored (logged once): %s: %s", type(error).__name__, error)
 
-    # The file and its troubles.
+    # Problems with the file.
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -429,7 +429,7 @@ class Store:
             return open_database(self.path, busy_ms)
 
     def _leave_file(self, error: sqlite3.Error) -> None:
-        """Go on with a new file if this one is damaged, else in memory with what can be rescued."""
+        """Continue with a new file if this one is damaged, else in memory with what can be rescued."""
         if self.path is None or self.problem:
             raise error
         old = self._connection
@@ -452,12 +452,12 @@ class Store:
 
     def _set_problem(self, error: BaseException) -> None:
         self.problem = f"the history is kept in memory only: {self.path}: {error}"
-        self._hopeless = isinstance(error, UnknownVersionError)
+        self._is_unusable = isinstance(error, UnknownVersionError)
         self._retry_at = time.monotonic() + RETRY_S
         log.warning("%s", self.problem)
 
     def _retry(self) -> None:
-        """See whether the file can be used again, and bring it what it missed."""
+        """Try to use the file again, and write what it missed."""
         self._retry_at = time.monotonic() + RETRY_S
         connection = None
         try:

@@ -309,7 +309,7 @@ class _Completer:
         if store is None:
             return []
         try:
-            sessions = self.notebook.on_engine(store.listed, str(self.workspace.directory), MAX_SESSIONS)
+            sessions = self.notebook.on_engine(store.list_sessions, str(self.workspace.directory), MAX_SESSIONS)
         except Exception:
             log.debug("sessions could not be listed for completion", exc_info=True)
             return []

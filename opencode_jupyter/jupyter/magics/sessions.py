@@ -63,7 +63,7 @@ class SessionLine(CommandLine):
     def rows(self, *, everywhere: bool, limit: int) -> list[dict[str, Any]]:
         """The sessions of this folder, or of all; rows as `Store.listed` gives them."""
         directory = None if everywhere else str(self.workspace.directory)
-        return self.wait(self.store.listed(directory, limit))
+        return self.wait(self.store.list_sessions(directory, limit))
 
     def last(self, question: str) -> str:
         """The last word; see `next`."""
@@ -139,7 +139,7 @@ async def find_session(workspace: Workspace, name: str) -> AgentSession:
         if name == session.id or (name == session.title and session.directory == folder)
     }
     if workspace.store is not None and name not in titles:
-        stored = await workspace.store.found(name)
+        stored = await workspace.store.find_sessions(name)
         of_folder = [info for info in stored if info.get("directory") == folder]
         for info in of_folder or ([] if titles else stored):
             titles.setdefault(str(info["id"]), str(info.get("title") or ""))

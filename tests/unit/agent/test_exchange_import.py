@@ -151,7 +151,7 @@ async def test_a_session_of_another_folder_stays_there_and_a_copy_comes_here(
         taken = await import_session(other, recorded("fork"))
     assert taken.how == "copy" and taken.session.id != first.id
     assert workspace.store is not None
-    assert [row["info"]["id"] for row in await workspace.store.listed(str(workspace.directory))] == [first.id]
+    assert [row["info"]["id"] for row in await workspace.store.list_sessions(str(workspace.directory))] == [first.id]
 
 
 async def test_calls_that_were_at_work_are_ended(workspace: Workspace) -> None:
@@ -184,7 +184,7 @@ async def test_a_file_that_was_cut_anywhere_changes_nothing(workspace: Workspace
         assert str(file) in str(caught.value), end
         assert "cut" in str(caught.value) or "not text at byte" in str(caught.value) or end == 0, (end, caught.value)
     assert workspace.store is not None
-    assert await workspace.store.listed() == []
+    assert await workspace.store.list_sessions() == []
     assert workspace.sessions.list() == []
     file.write_bytes(whole)
     assert (await import_(workspace, file)).title == "é漢😀"

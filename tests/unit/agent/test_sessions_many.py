@@ -31,14 +31,14 @@ async def test_many_sessions_are_listed(tmp_path: Path) -> None:
     store = Store(path)
     try:
         await store.flush()
-        found = await store.listed("/mine", 20)
+        found = await store.list_sessions("/mine", 20)
         assert [(row["info"]["title"], row["messages"], row["calls"], row["cost"]) for row in found[:2]] == [
             ("number 1000", 4, 1, 2.0),
             ("number 990", 4, 1, 2.0),
         ]
         assert len(found) == 20
-        assert [info["title"] for info in await store.found("number 77")] == ["number 77"]
-        assert len(await store.found(id_of("ses", 77))) == 1
+        assert [info["title"] for info in await store.find_sessions("number 77")] == ["number 77"]
+        assert len(await store.find_sessions(id_of("ses", 77))) == 1
     finally:
         store.close()
 
@@ -59,7 +59,7 @@ def test_a_session_is_found_by_its_title_in_any_case(tmp_path: Path) -> None:
     for number in (1, 2):
         info, _, _ = session(number, 0, "/mine")
         connection.execute(*rows.session_row({**info, "title": "é 漢"}))
-    listed = queries.listed(connection, "/mine", None)
+    listed = queries.list_sessions(connection, "/mine", None)
     assert [row["info"]["id"] for row in listed] == [id_of("ses", 2), id_of("ses", 1)]
-    assert len(queries.found(connection, "É 漢", 5)) == len(queries.found(connection, "é 漢", 5)) == 2
+    assert len(queries.find_sessions(connection, "É 漢", 5)) == len(queries.find_sessions(connection, "é 漢", 5)) == 2
     connection.close()
