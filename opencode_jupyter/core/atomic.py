@@ -22,7 +22,7 @@ from .errors import ToolAbortedError, ToolError
 NEW_FILE_MODE = 0o644
 """Of files that were not there, less the umask."""
 OWN = 200
-"""Files that this process wrote last that are remembered."""
+"""The files written last that are remembered as this process's own."""
 _own: dict[str, tuple[int, int]] = {}
 
 
@@ -80,7 +80,7 @@ def note_own(path: Path) -> None:
 
 
 def disown(path: str) -> None:
-    """Take back `note_own`."""
+    """Undo `note_own`."""
     _own.pop(path, None)
 
 
@@ -174,9 +174,9 @@ class Write:
     path: Path
     """Absolute, the links of its folder followed. A link at the path itself is replaced, not followed."""
     after: bytes | None
-    """None: it goes."""
+    """None: it is deleted."""
     before: bytes | None = None
-    """What it holds now: put back from here if even its old self under another name is gone."""
+    """Its present content: restored from here if even the old file under another name is gone."""
     mode: int | None = None
     """Permission bits; None for those it has, or `NEW_FILE_MODE` less the umask."""
     link: str | None = None
@@ -187,8 +187,8 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
     """Make every change, or none.
 
     Args:
-        writes: at most one for each path. A file that goes may make room for a folder of the same name.
-        step: called before each file with the number of files done; what it raises ends the work, and all is put back.
+        writes: at most one for each path. A deleted file may make room for a folder of the same name.
+        step: called before each file with the number of files done; what it raises ends the work, and all is restored.
 
     Returns:
         The folders that were made, outer ones first.
@@ -225,21 +225,21 @@ def _write_all(writes: Sequence[Write], step: Callable[[int], None]) -> list[Pat
 
 
 def _ordered(writes: Sequence[Write]) -> list[Write]:
-    """First the files in whose place a folder is needed go, then all is written, then the others go."""
-    going = {write.path for write in writes if write.after is None and write.link is None}
-    blocking = {parent for w in writes if w.path not in going for parent in w.path.parents if parent in going}
+    """First the deletions that make room for a folder, then what is written, then the other deletions."""
+    deleted = {write.path for write in writes if write.after is None and write.link is None}
+    blocking = {parent for w in writes if w.path not in deleted for parent in w.path.parents if parent in deleted}
     first = [write for write in writes if write.path in blocking]
-    last = [write for write in writes if write.path in going and write.path not in blocking]
-    return first + [write for write in writes if write.path not in going] + last
+    last = [write for write in writes if write.path in deleted and write.path not in blocking]
+    return first + [write for write in writes if write.path not in deleted] + last
 
 
 @dataclass(frozen=True, slots=True)
 class _Committed:
-    """A change that is made: where the old file is now, and what it was."""
+    """A change that is made: where the old file is now, and its status before."""
 
     write: Write
     aside: Path | None
-    found: os.stat_result | None
+    status: os.stat_result | None
 
 
 class _Transaction:
@@ -261,7 +261,7 @@ class _Transaction:
         return [entry for entry in self._log if isinstance(entry, Path)]
 
     def stage(self, write: Write) -> None:
-        """Find out whether the change can be made, and write the new content to the disk."""
+        """Check that the change can be made, and write the new content to the disk."""
         existing = _status(write.path)
         if existing is not None and stat.S_ISDIR(existing.st_mode):
             raise ToolError(f"Path is a directory, not a file: {write.path}")
@@ -320,7 +320,7 @@ class _Transaction:
             self._log.append(path)
 
     def roll_back(self) -> list[str]:
-        """Undo what was done; what could not be put back is listed, with where its content is."""
+        """Undo the changes; returns what could not be restored, with where its content is."""
         lost = []
         for entry in reversed(self._log):
             if isinstance(entry, Path):
@@ -338,7 +338,7 @@ class _Transaction:
         return lost
 
     def clean(self) -> None:
-        """All is done: the old files are not needed any more."""
+        """Delete the old files, which are not needed any more."""
         for entry in self._log:
             if isinstance(entry, _Committed) and entry.aside is not None:
                 with contextlib.suppress(OSError):
@@ -346,7 +346,7 @@ class _Transaction:
 
 
 def _restore(done: _Committed) -> None:
-    write, aside, status = done.write, done.aside, done.found
+    write, aside, status = done.write, done.aside, done.status
     if aside is None:
         write.path.unlink(missing_ok=True)
         return

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from . import temporary_files
 from .call_state import now_ms
 from .errors import ToolError
-from .file_tracker import FileTimes
+from .file_tracker import FileTracker
 from .paths import make_private_folder
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Change(NamedTuple):
     before_size: int
     after_digest: bytes | None
     step: int = 0
-    """Changes of one step are taken back together."""
+    """Changes of one step are undone together."""
     mode: int | None = None
     """Permission bits of a file that is not there afterwards."""
     link: str | None = None
@@ -82,11 +82,11 @@ class Changes:
 
     Args:
         data_dir: the data folder; contents go to its ``undo`` folder.
-        files: what sessions have read; what is undone counts there as our own change.
+        files: the files that sessions have read; an undo counts there as our own change.
     """
 
-    def __init__(self, data_dir: Path, files: FileTimes | None = None) -> None:
-        self._files = files or FileTimes()
+    def __init__(self, data_dir: Path, files: FileTracker | None = None) -> None:
+        self._files = files or FileTracker()
         self._folder = Path(data_dir) / "undo"
         self._entries: deque[Change] = deque()
         self._bytes = 0
@@ -100,7 +100,7 @@ class Changes:
         return list(self._entries)
 
     def next_step(self) -> int:
-        """A number for `record`, to give to all the changes that one undo is to take back."""
+        """A number for `record`, for all the changes that one undo reverts."""
         with self._lock:
             self._steps += 1
             return self._steps
@@ -175,57 +175,57 @@ class Changes:
             self._entries[index] = change._replace(after_digest=_digest(after))
 
     def undo(self, n: int = 1, force: bool = False) -> list[Change]:
-        """Take the last `n` steps back, all of them or none: single changes, or those that one call made together.
+        """Undo the last `n` steps, all of them or none: single changes, or those that one call made together.
 
         Args:
             n: how many.
             force: also when a file has changed since; what it holds now is lost.
 
         Returns:
-            The changes taken back, newest first.
+            The undone changes, newest first.
 
         Raises:
             ToolError: there is nothing to undo, a file has changed since, or its content before was not kept.
         """
         with self._lock:
             steps = set(list(dict.fromkeys(change.step for change in reversed(self._entries)))[: max(0, n)])
-            chosen = [change for change in reversed(self._entries) if change.step in steps]
-            if not chosen:
+            undone = [change for change in reversed(self._entries) if change.step in steps]
+            if not undone:
                 raise ToolError("There is no change to undo.")
-            self._check(chosen, force)
-            self._restore(chosen)
+            self._check(undone, force)
+            self._restore(undone)
             self._drop(steps)
-            return chosen
+            return undone
 
     def revert_calls(
         self, calls: Collection[str], *, force: bool = False, kept_as: str | None = None, session_id: str = ""
     ) -> tuple[list[Change], dict[Path, str]]:
-        """Take back all that some calls did, file by file: one that can't be is left alone.
+        """Undo all changes of some calls, file by file; a file that can't be restored is skipped.
 
         Args:
             calls: their ids.
             force: also when a file has changed since; what it holds now is lost, unless `kept_as` is given.
-            kept_as: remember what is replaced under this call id, so that it can be brought back by it.
-            session_id: whose that is.
+            kept_as: record what is replaced under this call id, so that it can be undone in turn.
+            session_id: the session of that record.
 
         Returns:
-            The changes taken back, newest first; and the files that were left alone, each with the reason.
+            The undone changes, newest first; and the files that were skipped, each with the reason.
 
         Raises:
             ToolError: a file can't be written; nothing is changed.
         """
         with self._lock:
-            chosen = [change for change in reversed(self._entries) if change.call_id in calls]
-            left: dict[Path, str] = {}
-            for path in dict.fromkeys(change.path for change in chosen):
+            reverted = [change for change in reversed(self._entries) if change.call_id in calls]
+            skipped: dict[Path, str] = {}
+            for path in dict.fromkeys(change.path for change in reverted):
                 try:
-                    self._check([change for change in chosen if change.path == path], force)
+                    self._check([change for change in reverted if change.path == path], force)
                 except ToolError as error:
-                    left[path] = str(error)
-            chosen = [change for change in chosen if change.path not in left]
-            now = {change.path: change.path.read_bytes() if change.path.is_file() else None for change in chosen}
-            self._restore(chosen)
-            for change in chosen:
+                    skipped[path] = str(error)
+            reverted = [change for change in reverted if change.path not in skipped]
+            now = {change.path: change.path.read_bytes() if change.path.is_file() else None for change in reverted}
+            self._restore(reverted)
+            for change in reverted:
                 self._forget(change)
                 self._entries.remove(change)
         if kept_as is not None and now:
@@ -233,22 +233,22 @@ class Changes:
             for path, before in now.items():
                 after = path.read_bytes() if path.is_file() else None
                 self.record(path, before, after, Author(session_id, kept_as, "revert"), step=step)
-        return chosen, left
+        return reverted, skipped
 
-    def _restore(self, chosen: list[Change]) -> None:
-        """Make the files what they were before `chosen` (newest first)."""
-        with self._files.own_change(change.path for change in chosen):
+    def _restore(self, changes: list[Change]) -> None:
+        """Restore the files as they were before these changes (newest first)."""
+        with self._files.own_change(change.path for change in changes):
             from .atomic import write_all  # here, as below: few sessions undo anything
 
-            write_all(_back(chosen))
-        for change in chosen:
+            write_all(_restoring_writes(changes))
+        for change in changes:
             for folder in reversed(change.folders):
                 with contextlib.suppress(OSError):  # something else is in it by now
                     folder.rmdir()
 
-    def _check(self, chosen: list[Change], force: bool) -> None:
+    def _check(self, changes: list[Change], force: bool) -> None:
         expected: dict[Path, bytes | None] = {}  # what a file will hold once the changes after this one are undone
-        for change in chosen:
+        for change in changes:
             if not change.undoable or (change.blob is not None and not change.blob.exists()):
                 raise ToolError(
                     f"The content of {change.path} before the {change.tool} call was not saved "
@@ -295,19 +295,19 @@ class Changes:
                 change.blob.unlink()
 
 
-def _back(chosen: Sequence[Change]) -> list[Write]:
-    """What makes the files what they were before `chosen` (newest first)."""
+def _restoring_writes(changes: Sequence[Change]) -> list[Write]:
+    """The writes that restore the files as they were before these changes (newest first)."""
     from .atomic import Write
 
-    oldest = {change.path: change for change in chosen}
-    out = []
+    oldest = {change.path: change for change in changes}
+    writes = []
     for path, change in oldest.items():
         if not change.created:
             content = None if change.blob is None else change.blob.read_bytes()
-            out.append(Write(path, content, mode=change.mode, link=change.link))
+            writes.append(Write(path, content, mode=change.mode, link=change.link))
         elif os.path.lexists(path):
-            out.append(Write(path, None))
-    return out
+            writes.append(Write(path, None))
+    return writes
 
 
 def _digest(content: bytes) -> bytes:

@@ -84,7 +84,7 @@ class Snapshot(NamedTuple):
         return self.digest == other.digest
 
 
-class FileTimes:
+class FileTracker:
     """The files each session has read, and one lock per file. Kept in memory only."""
 
     def __init__(self) -> None:

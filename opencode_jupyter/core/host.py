@@ -1,4 +1,4 @@
-"""A project folder with its config, tools, permissions, sessions, store and bus: where calls are made.
+"""A project folder with its configuration, tools, permissions, sessions, store and bus: it makes the calls.
 
 `ToolHost` needs nothing above this layer: what else a workspace has (built-in tools, sources of tools, agents) is
 passed in by `opencode_jupyter.workspace.Workspace`.
@@ -23,7 +23,7 @@ from .config import Config, load_config
 from .errors import ToolError
 from .events import Bus
 from .file_changes import Changes
-from .file_tracker import FileTimes
+from .file_tracker import FileTracker
 from .flags import Flags
 from .hooks import Hooks
 from .option_checks import check_call_options, check_workspace
@@ -68,7 +68,7 @@ class Layers:
     """What the layers above bring to a workspace.
 
     Attributes:
-        tools: what makes each built-in tool, by its id.
+        tools: a function that makes each built-in tool, by its id.
         sessions: the class of its sessions.
         adapt: makes tools of what other libraries call one, for ``registry.register``; None for anything else.
     """
@@ -127,11 +127,11 @@ class ToolHost:
         self.permissions.mask = self.masked
         self.permissions.other_spelling = lambda path: paths.other_spelling(path, self.directory, self.worktree)
         self.questions = QuestionService(self.bus, answer, self.masked)
-        self.files = FileTimes()
+        self.files = FileTracker()
         self.changes = Changes(self.data_dir, self.files)
         self.trust = Trust(self.data_dir / "trust.json")
         self.trust_subjects: list[Callable[[], Iterable[Subject]]] = []
-        """What lists more that a project needs trust for, besides its configuration and the registry's sources."""
+        """Functions that list what else needs trust, besides the configuration and the registry's sources."""
         self.overrides = config
         """Configuration that overrides the config files."""
         self._skill_folders: list[str] = []
@@ -149,7 +149,7 @@ class ToolHost:
         return load_config(directory, worktree, overrides=self.overrides, trusted=self.trust.known)
 
     def use_config(self, config: Config) -> None:
-        """Go by this configuration from now on; running calls keep the rules they began with."""
+        """Use this configuration from now on; running calls keep the rules they started with."""
         self.config = config
         self.masker = secrets.masker_for(config)
         self.truncation = Truncation(self.data_dir, self.config.data.get("tool_output") or {}, self.masker)
@@ -171,12 +171,12 @@ class ToolHost:
         )
 
     def allow_skill_dirs(self, folders: Sequence[Path]) -> None:
-        """Let every agent read in these folders, as in OpenCode; running calls keep the rules they began with.
+        """Let every agent read in these folders, as in OpenCode; running calls keep the rules they started with.
 
-        A folder whose name would be taken as a pattern is left out.
+        A folder whose name would be a pattern is left out.
         """
-        real = [text for path in folders for text in (str(path), os.path.realpath(path))]
-        readable = [text for text in dict.fromkeys(real) if not {"*", "?"} & set(text)]
+        spellings = [name for folder in folders for name in (str(folder), os.path.realpath(folder))]
+        readable = [name for name in dict.fromkeys(spellings) if not {"*", "?"} & set(name)]
         if readable != self._skill_folders:
             self._skill_folders = readable
             self.agents = self._build_agents()
@@ -194,7 +194,7 @@ class ToolHost:
         self.use_config(config)
 
     def reload_config(self) -> None:
-        """Read the config files again; if they can't be read (ConfigError), what was read before stays in force."""
+        """Read the config files again; if they can't be read (ConfigError), the present configuration stays."""
         self.use_config(self._read_config(self.directory, self.worktree))
 
     def save_rules(
@@ -206,17 +206,17 @@ class ToolHost:
             permission: the rules' key, such as ``bash``.
             patterns: one rule each, as a config file has them.
             action: ``allow``, ``deny`` or ``ask``.
-            agent: for whom to tell which rules still decide; the default one if left out.
+            agent: for whom remaining rules are reported; the default one if left out.
 
         Raises:
-            ToolError: none could be saved; it names the rule or the file that stands in the way.
+            ToolError: none could be saved; it names the rule or the file that prevents it.
         """
         from . import project_rules  # here: few sessions save rules
 
         return project_rules.save(self, permission, patterns, action, agent=agent)
 
     def allow_in_project(self, permission: str, patterns: Sequence[str], *, agent: str | None = None) -> SavedRules:
-        """Save what a person allowed at an ask. Unlike `save_rules` it never overrules a rule that denies.
+        """Save what a person allowed in reply to a request. Unlike `save_rules` it never overrules a rule that denies.
 
         Raises:
             ToolError: none of the patterns could be saved.
@@ -226,7 +226,7 @@ class ToolHost:
         return project_rules.save(self, permission, patterns, "allow", agent=agent, literal=True, keep_denies=True)
 
     def forget_rule(self, rule: Rule) -> str | None:
-        """Take a rule out of the project's config file that it comes from.
+        """Remove a rule from the project's config file that it comes from.
 
         Returns:
             The file's name; None if the rule comes from no file of the project.
@@ -256,7 +256,7 @@ class ToolHost:
         by: By = "python",
         **options: Any,
     ) -> Call:
-        """A call that has not begun: await its `run` once. See `call` for the arguments.
+        """A call that has not started: await its `run` once. See `call` for the arguments.
 
         Raises:
             ToolError: no such agent or session, an option is wrong, or the workspace is closed.
@@ -264,12 +264,17 @@ class ToolHost:
         if self._closed:
             raise ToolError("this Workspace is closed; make a new one")
         check_call_options(by, timeout, name, options, CallOptions)
-        who = self.agent(agent)
-        where = self.sessions.get(session)
-        message = message_id or self.sessions.open_message(where, who.name)
-        given = {} if arguments is None else arguments
-        chosen = CallOptions(timeout=timeout, by=by, **options)
-        return Call(self, name, given, agent=who, session=where, message_id=message, options=chosen)
+        call_agent = self.agent(agent)
+        call_session = self.sessions.get(session)
+        return Call(
+            self,
+            name,
+            {} if arguments is None else arguments,
+            agent=call_agent,
+            session=call_session,
+            message_id=message_id or self.sessions.open_message(call_session, call_agent.name),
+            options=CallOptions(timeout=timeout, by=by, **options),
+        )
 
     async def call(
         self,
@@ -284,8 +289,8 @@ class ToolHost:
     ) -> ToolResult:
         """Call a tool and wait for its result.
 
-        In a notebook's workspace the call gets a card in the cell whose code makes it, with its asks. Elsewhere what
-        the rules do not decide is asked of `approve`, or waits for ``permissions.reply`` until it is called.
+        In a notebook's workspace the call gets a card in the cell whose code makes it, with its requests. Elsewhere
+        `approve` decides what the rules do not, or the call waits for ``permissions.reply``.
 
         Args:
             name: the tool's id.
@@ -293,8 +298,8 @@ class ToolHost:
             agent: whose rules apply; the default agent's if left out.
             session: the session it belongs to; the workspace's own if left out.
             timeout: seconds, waiting for a person not counted.
-            by: who wrote the call. ``user`` and ``python`` go by the agent's rules, ``model`` by the notebook's
-                stricter default. The doom-loop guard watches ``python`` and ``model``.
+            by: who wrote the call. The agent's rules hold for ``user`` and ``python``, the notebook's stricter
+                default for ``model``. The doom-loop guard watches ``python`` and ``model``.
             **options: further `CallOptions` (``call_id``, ``extra``, ``parent_id``, ``on_update``).
 
         Raises:
@@ -323,13 +328,13 @@ class ToolHost:
 
     @property
     def _shows_elsewhere(self) -> bool:
-        """True if a notebook runs and shows the calls that this code makes: not those that it makes itself."""
+        """True if a notebook runs and shows the calls of this code; not for the notebook's own."""
         return self.present is not None and not (self._loop is not None and is_current(self._loop))
 
     async def dry_run(self, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> list[Decision]:
         """List the requests a call would make, with the decision on each, without asking or running anything.
 
-        A built-in tool makes its real asks (diffs included). Another tool is not run; it is judged by its own name.
+        A built-in tool makes its real requests (diffs included). Another tool is not run; the rules on its id decide.
 
         Raises:
             ToolError: no such tool, or the arguments do not fit.
@@ -398,11 +403,11 @@ class ToolHost:
         return cast("S", service)
 
     def publish(self, event: str, payload: Callable[[], dict[str, Any]]) -> None:
-        """Publish an event whose payload is only built if anyone listens."""
+        """Publish an event whose payload is only built if it has subscribers."""
         if self.bus.has_subscribers(event):
             self.bus.publish(event, payload())
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ opening and closing
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
@@ -428,7 +433,7 @@ class ToolHost:
             await asyncio.sleep(CLEANUP_INTERVAL)
 
     async def aclose(self) -> None:
-        """End every call, refuse every ask, write what is to be stored. Twice is harmless."""
+        """End every call, reject every request, write what is to be stored. Twice is harmless."""
         if self._closed:
             return
         self._stop()

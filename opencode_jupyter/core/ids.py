@@ -65,17 +65,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_random)
 
 
-def ascending(kind: str, given: str | None = None) -> str:
-    """A new ascending id, or `given` after a check of its prefix.
+def ascending(kind: str, id: str | None = None) -> str:
+    """A new ascending id, or `id` after a check of its prefix.
 
     Raises:
-        ValueError: `given` has another prefix.
+        ValueError: `id` has another prefix.
     """
-    if given is None:
+    if id is None:
         return create(kind)
-    if not given.startswith(PREFIXES[kind]):
-        raise ValueError(f"ID {given} does not start with {PREFIXES[kind]}")
-    return given
+    if not id.startswith(PREFIXES[kind]):
+        raise ValueError(f"ID {id} does not start with {PREFIXES[kind]}")
+    return id
 
 
 def timestamp(identifier: str) -> int:

@@ -74,7 +74,7 @@ def is_common(value: str) -> bool:
 
 
 def secrets_in(name: str, value: str) -> list[str]:
-    """What is secret of a value: all of it, the password of a URL or of a connection string, or nothing."""
+    """The secret parts of a value: all of it, the password of a URL or of a connection string, or nothing."""
     value = value.strip()
     if _URL.match(value) is not None:
         match = _USER.match(value)
@@ -275,10 +275,10 @@ class _Forms:
         for form, new in self.spellings.items():
             if self._begins[form] in data:
                 data = data.replace(form, new)
-        held = self._held_from(data)
+        held = self._held_start(data)
         return self.replace(data[:held]), data[held:]
 
-    def _held_from(self, data: Any) -> int:
+    def _held_start(self, data: Any) -> int:
         """Where the end begins that may be the beginning of a secret."""
         held = len(data)
         for form in self.spellings:
@@ -306,7 +306,7 @@ def _beginning(form: Any) -> Any:
 
 
 class Known:
-    """All secrets that this process knows: those of the environment, and those it was given with `learn`."""
+    """All secrets that this process knows: those of the environment, and those added with `learn`."""
 
     def __init__(self) -> None:
         self._learned: dict[str, str] = {}
@@ -322,7 +322,7 @@ class Known:
                 self._before = None
 
     def masker(self) -> Masker | None:
-        """What masks the secrets of now; None where there is none. Cheap: it is asked at every change of a call."""
+        """The masker of the present secrets; None if there are none. Cheap: it is called at every change of a call."""
         if self._environment != self._before:
             self._before = dict(self._environment)
             secrets: dict[str, str] = {}
@@ -339,9 +339,9 @@ known = Known()
 
 
 def masker_for(config: Config) -> Callable[[], Masker | None]:
-    """Gives the masker of the moment, or None where the configuration switches masking off.
+    """A function that gives the present masker, or None where the configuration switches masking off.
 
-    From now on the configuration's own secrets are known: what stands under a secret's name, and what headers hold.
+    The configuration's own secrets are known from now on: values under a secret's name, and those of headers.
     """
     for keys, value in configured(config.data):
         if is_secret_name(keys.rpartition(".")[2]) or (".headers." in keys and " " not in value):
@@ -368,7 +368,7 @@ def hide(text: str, secrets: Iterable[str], shortest: int = 4) -> str:
 
 
 def learn_stored(data_dir: Path) -> None:
-    """Know the logins that files keep (this package's MCP tokens, OpenCode's keys), and mask logs from now on."""
+    """Learn stored logins (this package's MCP tokens, OpenCode's keys), and mask logs from now on."""
     _mask_logs()
     opencode = Path(os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share"), "opencode", "auth.json")
     for path in (data_dir / "mcp-auth.json", opencode):
@@ -380,7 +380,7 @@ def learn_stored(data_dir: Path) -> None:
 
 
 def learn_from(data: Any, name: str) -> None:
-    """Know the tokens and keys in data that is kept; `name` says whose they are."""
+    """Learn the tokens and keys in stored data; `name` is their owner."""
     for keys, value in _stored(data, name):
         known.learn(keys, value)
 

@@ -44,7 +44,7 @@ class Skill:
     """One skill.
 
     Attributes:
-        name: what it is called by; of equal names the last one counts.
+        name: its name; of equal names the last one counts.
         description: what it is for.
         location: its SKILL.md, absolute.
     """
@@ -77,7 +77,7 @@ class Skill:
 class _Scan:
     """The skills found in one scan of the folders, and a fingerprint of all that was looked at."""
 
-    places: list[Path]
+    roots: list[Path]
     skills: dict[str, Skill] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Scan:
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
 
     def run(self) -> None:
-        """Look into every place."""
+        """Search every root."""
         for path in self._files():
             self.fingerprint.add(path)
             skill = read_skill(path, self.problems)
@@ -101,16 +101,16 @@ class _Scan:
             self.skills[skill.name] = skill
 
     def _files(self) -> Iterator[Path]:
-        """Every SKILL.md, in the order of the places, then of names.
+        """Every SKILL.md, in the order of the roots, then of names.
 
-        Links are followed; below each place a folder is entered once, so that links that lead in a circle end.
+        Links are followed; below each root a folder is entered once, so that links that lead in a circle end.
         """
         count = 0
-        for place in self.places:
+        for root in self.roots:
             entered: set[tuple[int, int]] = set()
-            waiting = [place]
-            while waiting:
-                folder = waiting.pop()
+            pending = [root]
+            while pending:
+                folder = pending.pop()
                 self.fingerprint.add(folder)
                 try:
                     status = os.stat(folder)
@@ -120,7 +120,7 @@ class _Scan:
                     continue
                 count += 1
                 if count > MOST_FOLDERS:
-                    self.problems.append(f"Not every folder was searched for skills: {place} has too many folders")
+                    self.problems.append(f"Not every folder was searched for skills: {root} has too many folders")
                     return
                 entered.add((status.st_dev, status.st_ino))
                 try:
@@ -132,7 +132,7 @@ class _Scan:
                     self.problems.append(f"{folder} could not be searched for skills: {error.strerror or error}")
                     continue
                 yield from (Path(entry.path) for entry in entries if entry.name == FILE)
-                waiting += [Path(entry.path) for entry in reversed(entries) if _is_folder(entry)]
+                pending += [Path(entry.path) for entry in reversed(entries) if _is_folder(entry)]
 
 
 class Skills:
@@ -154,10 +154,10 @@ class Skills:
     def all(self) -> list[Skill]:
         """Every skill, in the order they were found; of equal names the one found last. Any thread may call it."""
         with self._lock:
-            places = list(dict.fromkeys(self._places()))
+            roots = list(dict.fromkeys(self._roots()))
             scan = self._scan
-            if scan is None or scan.places != places or not scan.fingerprint.matches():
-                scan = self._scan = _Scan(places)
+            if scan is None or scan.roots != roots or not scan.fingerprint.matches():
+                scan = self._scan = _Scan(roots)
                 scan.run()
                 missing = [path for path in self._configured() if not path.exists()]
                 self.problems = [*scan.problems, *(f"skills.paths names {path}, which is missing" for path in missing)]
@@ -186,8 +186,8 @@ class Skills:
         log.warning("%s", message)
         return True
 
-    def _places(self) -> Iterator[Path]:
-        """Where skills may be; later ones override earlier ones."""
+    def _roots(self) -> Iterator[Path]:
+        """The folders that may hold skills; later ones override earlier ones."""
         workspace, config = self._workspace, self._workspace.config
         if workspace.flags.external_skills:
             for base in (config.home, *upwards(workspace.directory, workspace.worktree)):

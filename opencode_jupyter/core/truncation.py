@@ -1,4 +1,4 @@
-"""Limits of what a model is given, and the files that keep the whole (docs/opencode/core.md 3).
+"""Limits of a tool's output for a model, and the files that keep the whole (docs/opencode/core.md 3).
 
 A text within the limits passes through. A longer one is written whole to a spill file, and its beginning (or end)
 is kept with a marker that says how much is missing and where the whole is.
@@ -100,12 +100,12 @@ class Truncation:
             return Truncated(text)
         # Only the lines that may be kept are split off: a list of millions would take many times the text's room.
         pieces = data.rsplit(b"\n", lines) if direction == "tail" else data.split(b"\n", lines)
-        kept, by_bytes = keep(pieces, lines, size, from_end=direction == "tail")
-        preview = b"\n".join(kept)
+        kept_lines, by_bytes = keep(pieces, lines, size, from_end=direction == "tail")
+        preview = b"\n".join(kept_lines)
         if by_bytes:
             gap = f"...{len(data) - len(preview)} bytes truncated..."
         else:
-            gap = f"...{total - len(kept)} lines truncated..."
+            gap = f"...{total - len(kept_lines)} lines truncated..."
         path = self.save(data)
         shown = preview.decode("utf-8", "replace")
         parts = [shown, gap, hint(path, agent)] if direction == "head" else [gap, hint(path, agent), shown]

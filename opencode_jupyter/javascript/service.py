@@ -179,7 +179,7 @@ class JavaScriptTools:
             except asyncio.CancelledError:
                 self._watch(worker, id)
                 raise
-        return files.noted(result)
+        return files.add_note(result)
 
     async def _ready(self, path: Path, id: str) -> Worker:
         """A worker that has a file loaded; loads it again after the process was started again.

@@ -204,7 +204,7 @@ class McpServers:
                 result = await ServerCall(ctx, self._limit(connection.spec)).run(connection, name, arguments)
             if result.is_error:
                 raise McpError(server, error_of(result))
-            return files.noted(result_of(result))
+            return files.add_note(result_of(result))
 
         return await self._thread.run(call())
 

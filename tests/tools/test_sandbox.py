@@ -358,7 +358,7 @@ async def test_who_gets_which_profile(make: Make, kind: str) -> None:
     assert shown(await run(ws, "echo strict; echo a")) == "read-only"
     assert shown(await run(ws, "echo $(true)")) == "workspace-write"
     service = ws.service(Sandbox)
-    service.chosen, service.user = "read-only", "workspace-write"
+    service.model_profile, service.user = "read-only", "workspace-write"
     assert shown(await run(ws, "true")) == "read-only"
     assert shown(await run(ws, "true", by="user")) == "workspace-write"
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.file_tracker import FileTimes
+from ...core.file_tracker import FileTracker
 from ...core.paths import make_private_folder
 from .git import Git, GitError, locked
 
@@ -88,7 +88,7 @@ class Shadow:
     Files that are restored count in `file_times` as changed by us.
     """
 
-    def __init__(self, program: str, data_dir: Path, worktree: Path, file_times: FileTimes) -> None:
+    def __init__(self, program: str, data_dir: Path, worktree: Path, file_times: FileTracker) -> None:
         self.file_times = file_times
         self.program = program
         self.worktree = worktree

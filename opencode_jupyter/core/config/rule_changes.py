@@ -22,8 +22,8 @@ def overruling_rule(after: Sequence[Rule], new: Rule) -> Rule | None:
     return None if decider.action == new.action else decider
 
 
-def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
-    """A rule of `before` or `after` that decides something else now, outside of what `new` speaks of; None if none.
+def changed_rule(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
+    """A rule of `before` or `after` that decides something else now, outside of what `new` is about; None if none.
 
     It errs on the safe side: a rule may be named though another one covers it up.
     """
@@ -31,13 +31,13 @@ def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | 
         for index, rule in enumerate(rules):
             if not _same(rule, new) and rule not in others and not _covered(rules, index):
                 return rule
-    places = {_key(rule): i for i, rule in reversed(list(enumerate(after)))}
+    positions = {_key(rule): i for i, rule in reversed(list(enumerate(after)))}
     common = [r for r in before if not _same(r, new) and r in after]
     for i, rule in enumerate(common):
         for later in common[i + 1 :]:
             if (
                 rule.action != later.action
-                and places[_key(rule)] > places[_key(later)]
+                and positions[_key(rule)] > positions[_key(later)]
                 and overlap(rule.permission, later.permission)
                 and overlap(rule.pattern, later.pattern)
             ):
@@ -45,7 +45,7 @@ def changed(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | 
     return None
 
 
-def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
+def undone_deny(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | None:
     """A rule that denies, is in force, and would be overruled by `new` for a part of what it denies; None if none."""
     if new.action == "deny":
         return None
@@ -56,8 +56,8 @@ def undone(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rule | N
         later = [r for r in before[index + 1 :] if match(new.permission, r.permission)]
         if index < index_before or any(covers(r.pattern, rule.pattern) for r in later):
             continue  # overruled already, or said again
-        left = max((i for i, r in enumerate(after) if r == rule), default=-1)
-        if left < index_after and overlap(new.pattern, rule.pattern):
+        position = max((i for i, r in enumerate(after) if r == rule), default=-1)
+        if position < index_after and overlap(new.pattern, rule.pattern):
             return rule
     return None
 

@@ -31,7 +31,7 @@ EMPTY_FILE = b'{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
 """OpenCode adds this schema to a file that lacks it."""
 ACTION_ONLY = frozenset({"todowrite", "todoread", "question", "webfetch", "websearch", "codesearch", "doom_loop"})
 """Permissions that take no patterns in OpenCode's files: it refuses a file with some (docs/opencode/core.md 14.4)."""
-Place = Literal["project", "user"]
+Scope = Literal["project", "user"]
 _USER_FILES = ("opencode.jsonc", NAME, "config.json")
 """The user's own files, the one that is read last first."""
 _READ_LATER = (("", "opencode.jsonc"), (FOLDER, "opencode.jsonc"), (FOLDER, TOML_FILE))
@@ -144,13 +144,13 @@ class ConfigFiles:
 
     # ------------------------------------------------------------------ MCP servers
 
-    def save_server(self, name: str, entry: Mapping[str, Any], place: Place = "project") -> Path:
+    def save_server(self, name: str, entry: Mapping[str, Any], scope: Scope = "project") -> Path:
         """Put a server into the project's configuration, or the user's own, in place of one of that name.
 
         Args:
             name: its name.
             entry: its object under ``mcp``; ``{env:NAME}`` in it stays as it is.
-            place: whose configuration.
+            scope: whose configuration.
 
         Returns:
             The file that has it now.
@@ -159,16 +159,16 @@ class ConfigFiles:
             ToolError: no file can take it, or another one overrules it; nothing has changed then.
             ConfigError: the configuration cannot be read as it is.
         """
-        if place == "project":
+        if scope == "project":
             self._check_project_is_read()
         by_hand = f'add {json.dumps({name: dict(entry)})[1:-1]} to its "mcp" yourself'
         with _lock:
-            files = self._user_files() if place == "user" else self._project_files()
+            files = self._user_files() if scope == "user" else self._project_files()
             refusals = [_refusal(path) for path in files]
             if "" not in refusals:
                 raise ToolError(f"{files[0]} {refusals[0]}, which would be lost; {by_hand}")
             path = files[refusals.index("")]
-            if place == "project":
+            if scope == "project":
                 _stay_inside(path, self.root)
 
             def change(file: JsonText | None) -> bytes:
@@ -355,11 +355,11 @@ def _arrangements(
 def _obstacle(before: Config, after: Config, new: Rule, keep_denies: bool) -> str:
     """Why a change must not be made; "" if it may."""
     old, rules = before.permission_rules, after.permission_rules
-    if keep_denies and (rule := rule_changes.undone(old, rules, new)) is not None:
+    if keep_denies and (rule := rule_changes.undone_deny(old, rules, new)) is not None:
         return f"the rule {_described(rule)} denies a part of it"
     if (rule := rule_changes.overruling_rule(rules, new)) is not None:
         return f"the rule {_described(rule)} would still decide"
-    if (rule := rule_changes.changed(old, rules, new)) is not None:
+    if (rule := rule_changes.changed_rule(old, rules, new)) is not None:
         return f"the rule {_described(rule)} would decide other cases than now"
     return ""
 
@@ -394,8 +394,8 @@ def _without(section: Any, permission: str, pattern: str) -> dict[str, Any] | No
     written = pattern if pattern in value else next((key for key in value if expand(key) == pattern), None)
     if written is None:
         return None
-    left = {key: entry for key, entry in value.items() if key != written}
-    return {**section, permission: left} if left else rest
+    remaining = {key: entry for key, entry in value.items() if key != written}
+    return {**section, permission: remaining} if remaining else rest
 
 
 def _orders(section: Mapping[str, Any]) -> list[Any]:

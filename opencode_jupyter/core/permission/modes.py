@@ -83,7 +83,7 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
         InvalidArgumentsError: there is no such mode.
         ToolError: ``bypass``, and the configuration does not allow it; it says which line to add.
     """
-    chosen = _mode(mode)
+    new_mode = _mode(mode)
     if mode == BYPASS and workspace.config.get("experimental", "allow_bypass") is not True:
         raise ToolError(
             'Mode bypass is off. To allow it, put {"experimental": {"allow_bypass": true}} into opencode.json '
@@ -94,13 +94,13 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
     if session is None:
         workspace.rules[:] = [r for r in workspace.rules if not is_mode_rule(r)]
         approved[:] = [r for r in approved if not is_mode_rule(r)]
-        for rule in _rules(workspace, chosen):
+        for rule in _rules(workspace, new_mode):
             if rule.action == "deny":
                 workspace.rules.append(rule)
             else:
                 workspace.permissions.remember(rule)  # so that no rule that denies is undone, whoever the agent is
         return before
-    _apply(workspace, session, chosen, over=tuple(approved))
+    _apply(workspace, session, new_mode, over=tuple(approved))
     stored = {k: v for k, v in _stored(session).items() if k != "mode"}
     if mode not in (DEFAULT, BYPASS):
         stored["mode"] = mode

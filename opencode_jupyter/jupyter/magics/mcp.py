@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.config.files import display
-from ...core.config.save import ConfigFiles, Place
+from ...core.config.save import ConfigFiles, Scope
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.secrets import is_secret_name
 from ...core.suggestions import did_you_mean
@@ -247,7 +247,7 @@ async def _end_login(line: McpLine, name: str) -> None:
         await line.workspace.service(Logins).cancel(name)
 
 
-def _place(line: McpLine) -> Place | None:
+def _place(line: McpLine) -> Scope | None:
     save, everywhere = line.flag("--save"), line.flag("--global")
     return "user" if everywhere else "project" if save else None
 
@@ -335,7 +335,7 @@ def _files(line: McpLine) -> ConfigFiles:
     return ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
 
 
-def _save(line: McpLine, name: str, entry: dict[str, Any], place: Place) -> Path:
+def _save(line: McpLine, name: str, entry: dict[str, Any], place: Scope) -> Path:
     """Write it down and read it again. Whoever typed it need not be asked whether to trust it."""
     path = _files(line).save_server(name, entry, place)
     line.workspace.reload_config()

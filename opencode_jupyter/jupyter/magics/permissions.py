@@ -310,7 +310,7 @@ def _sandbox(line: PermissionLine) -> Table:
         if "--user" in options:
             service.user = profile
         else:
-            service.chosen = profile
+            service.model_profile = profile
         if name == DEFAULT and not options:
             service.user = service.network = None
     return sandbox_table(line.workspace)

@@ -26,15 +26,15 @@ class Confined:
     limits: dict[int, int] = field(default_factory=dict)
 
 
-def backend(wanted: str = "auto") -> str | None:
+def backend(setting: str = "auto") -> str | None:
     """The sandbox that is used here: ``bubblewrap``, ``Landlock``, ``sandbox-exec``; None where there is none.
 
     Args:
-        wanted: ``landlock`` or ``bubblewrap`` for that one alone, ``auto`` for the strongest.
+        setting: ``landlock`` or ``bubblewrap`` for that one alone, ``auto`` for the strongest.
     """
-    if wanted != "landlock" and bubblewrap.program() is not None:
+    if setting != "landlock" and bubblewrap.program() is not None:
         return "bubblewrap"
-    if wanted != "bubblewrap" and landlock.abi():
+    if setting != "bubblewrap" and landlock.abi():
         return "Landlock"
     return "sandbox-exec" if seatbelt.available() else None
 
@@ -45,15 +45,15 @@ def confine(policy: SandboxPolicy, argv: Sequence[str], env: Mapping[str, str], 
     Raises:
         OSError: the sandbox can't be made.
     """
-    chosen = backend(policy.backend)
-    own = dict(env) | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), policy.temporary)
+    selected = backend(policy.backend)
+    own_env = dict(env) | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), policy.temporary)
     limits = policy.limits.rlimits()
-    if chosen == "bubblewrap":
-        return Confined(bubblewrap.command(policy, argv, cwd), own, limits=limits)
-    if chosen == "Landlock":
-        return Confined(list(argv), own, landlock.ruleset(policy), limits)
-    if chosen == "sandbox-exec":
-        return Confined(seatbelt.command(policy, argv), own)
+    if selected == "bubblewrap":
+        return Confined(bubblewrap.command(policy, argv, cwd), own_env, limits=limits)
+    if selected == "Landlock":
+        return Confined(list(argv), own_env, landlock.ruleset(policy), limits)
+    if selected == "sandbox-exec":
+        return Confined(seatbelt.command(policy, argv), own_env)
     raise OSError(0, "this machine has no sandbox")
 
 

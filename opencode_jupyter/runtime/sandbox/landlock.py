@@ -30,8 +30,8 @@ _TCP = 0b11
 _SCOPE_SOCKETS, _SCOPE_SIGNALS = 0b01, 0b10
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm")  # noqa: S108
 ACCELERATORS = ("/dev/nvidia*", "/dev/dri", "/dev/kfd")
-KEPT = 8
-"""Rulesets that are kept for the next command."""
+CACHED = 8
+"""Rulesets that are cached for the next command."""
 
 _lock = threading.Lock()
 _rulesets: dict[object, int] = {}
@@ -56,16 +56,16 @@ def ruleset(policy: SandboxPolicy) -> int:
     Raises:
         OSError: the kernel refuses them.
     """
-    split = [path for path in policy.hidden if not any(is_within(path, own) for own in policy.readable)]
+    hidden = [path for path in policy.hidden if not any(is_within(path, own) for own in policy.readable)]
     with _lock:
-        key = (policy, *_state_of(policy, split))
-        kept = _rulesets.get(key)
-        if kept is None:
-            kept = _build(policy, split)
-            while len(_rulesets) >= KEPT:
+        key = (policy, *_state_of(policy, hidden))
+        descriptor = _rulesets.get(key)
+        if descriptor is None:
+            descriptor = _build(policy, hidden)
+            while len(_rulesets) >= CACHED:
                 os.close(_rulesets.pop(next(iter(_rulesets))))
-            _rulesets[key] = kept
-        return os.dup(kept)
+            _rulesets[key] = descriptor
+        return os.dup(descriptor)
 
 
 def _build(policy: SandboxPolicy, hidden: list[str]) -> int:
@@ -96,7 +96,7 @@ def _allow(ruleset: int, path: str, rights: int, hidden: list[str]) -> None:
     """Allow `rights` below `path`, but for what is hidden; what does not exist is passed over."""
     if path in hidden:
         return
-    below = [one for one in hidden if is_within(one, path)]
+    below = [hidden_path for hidden_path in hidden if is_within(hidden_path, path)]
     with contextlib.suppress(FileNotFoundError, PermissionError, NotADirectoryError):
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -122,8 +122,8 @@ def _state_of(policy: SandboxPolicy, hidden: list[str]) -> Iterator[tuple[int, .
             parents[path] = None
     for path in (policy.temporary, *policy.writable, *policy.readable, *parents):
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             yield None
         else:
-            yield found.st_dev, found.st_ino, found.st_mtime_ns if path in parents else 0
+            yield status.st_dev, status.st_ino, status.st_mtime_ns if path in parents else 0

@@ -40,7 +40,7 @@ class Sandbox:
     """A service of the workspace.
 
     Attributes:
-        chosen: the profile for what a model runs, set while the workspace is open; None for the configuration's.
+        model_profile: the profile for what a model runs, set while the workspace is open; None for the configuration's.
         user: the same for what a person types.
         network: whether commands may use the network; None for the configuration's.
     """
@@ -51,7 +51,7 @@ class Sandbox:
         self._settings = SandboxSettings()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._restricted: object = None
-        self.chosen: Profile | None = None
+        self.model_profile: Profile | None = None
         self.user: Profile | None = None
         self.network: bool | None = None
 
@@ -80,7 +80,7 @@ class Sandbox:
         settings = self.settings
         if by != "model":
             return self.user or settings.user
-        usual = self.chosen or settings.agents.get(agent) or settings.profile
+        usual = self.model_profile or settings.agents.get(agent) or settings.profile
         profiles = [self._of_command(command, usual) for command in commands] or [usual]
         strictest = profiles[0]
         for profile in profiles:

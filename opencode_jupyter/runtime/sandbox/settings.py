@@ -52,7 +52,7 @@ class SandboxSettings:
             entry: what a file has under ``experimental.sandbox``.
             restrict: take only what makes the sandbox stricter.
         """
-        for name in (one.name for one in fields(self)):
+        for name in (setting.name for setting in fields(self)):
             value = entry.get(name)
             if value is None:
                 continue
@@ -77,8 +77,8 @@ class SandboxSettings:
 
     def _usual(self, name: str, key: str) -> Profile:
         if name == "programs":
-            kind, _, one = key.partition(".")
-            return self.program(kind, one)
+            kind, _, program = key.partition(".")
+            return self.program(kind, program)
         return self.agents.get(key, self.profile) if name == "agents" else stricter(self.profile, "workspace-write")
 
 

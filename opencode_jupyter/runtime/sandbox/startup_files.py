@@ -103,13 +103,17 @@ class StartupFiles:
                 continue  # the last: it was moved with its folder
             if not atomic.is_own(path):
                 self._take(path)
-        gone = tuple(f"{root}/.git/" for root in self._roots if not _is_folder(f"{root}/.git"))
+        deleted_repositories = tuple(f"{root}/.git/" for root in self._roots if not _is_folder(f"{root}/.git"))
         for path, (state, content) in self._old.items():
-            if not os.path.lexists(path) and not path.startswith(gone) and self._link_above(path) is None:
+            if (
+                not os.path.lexists(path)
+                and not path.startswith(deleted_repositories)
+                and self._link_above(path) is None
+            ):
                 self._put_back(path, state, content)
 
     def restore(self) -> None:
-        """Put back what was moved, but over nothing that came to be meanwhile."""
+        """Put back what was moved, unless something else is there now."""
         for path, target in tuple(self.moved.items()):
             if path in self._old and os.path.lexists(path) and _read(path, _state(path)) == self._old[path][1]:
                 os.unlink(path)
@@ -122,11 +126,11 @@ class StartupFiles:
 
     def describe(self) -> str:
         """Where the files are now that were moved, for people and models."""
-        places = [f"{path} could not be put back as it was: look at it" for path in self.stuck]
-        places += [f"{path} is {f'now {target}' if target else 'as before'}" for path, target in self.moved.items()]
-        return "; ".join(places[:SHOWN])
+        lines = [f"{path} could not be put back as it was: look at it" for path in self.stuck]
+        lines += [f"{path} is {f'now {target}' if target else 'as before'}" for path, target in self.moved.items()]
+        return "; ".join(lines[:SHOWN])
 
-    def noted(self, result: ToolResult) -> ToolResult:
+    def add_note(self, result: ToolResult) -> ToolResult:
         """The result of a call, which names the files that were moved."""
         if self.moved or self.stuck:
             undone = "The sandbox undid changes of files that other programs run or obey"
@@ -147,7 +151,7 @@ class StartupFiles:
             self._give_up(path)
             return
         self.moved[path] = target
-        self._tell_others(path)
+        self._update_later_watches(path)
         log.warning("a sandboxed program wrote the start-up file %s; it is now %s", path, target)
 
     def _put_back(self, path: str, state: _State, content: _Content) -> None:
@@ -162,18 +166,18 @@ class StartupFiles:
             return
         atomic.disown(path)  # an earlier call may have to undo it again
         self.moved.setdefault(path, "")
-        self._tell_others(path)
+        self._update_later_watches(path)
 
     def _give_up(self, path: str) -> None:
         self.stuck.append(path)
         log.warning("the start-up file %s, which a sandboxed program changed, cannot be put back", path)
 
-    def _tell_others(self, path: str) -> None:
-        """Have watches that began later take for the state before theirs what it was before this one."""
+    def _update_later_watches(self, path: str) -> None:
+        """Give watches that started later the state before this one as the state before theirs."""
         for other in [watch for watch in _watches if watch._number > self._number]:
-            for known in [known for known in other._before if f"{known}/".startswith(f"{path}/")]:
-                del other._before[known]
-                other._old.pop(known, None)
+            for below in [name for name in other._before if f"{name}/".startswith(f"{path}/")]:
+                del other._before[below]
+                other._old.pop(below, None)
             if path in self._old:
                 other._before[path], other._old[path] = self._old[path][0], self._old[path]
 
@@ -225,9 +229,9 @@ def _state(path: str) -> _State:
 
 def _read(path: str, state: _State) -> _Content | None:
     """What a file holds; None for a folder and for what is too large."""
-    kept = _contents.get(path)
-    if kept is not None and kept[0] == state:
-        return kept[1]
+    cached = _contents.get(path)
+    if cached is not None and cached[0] == state:
+        return cached[1]
     content: _Content | None = None
     with contextlib.suppress(OSError):
         if stat.S_ISLNK(state.mode):

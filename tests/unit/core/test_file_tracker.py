@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.core.file_tracker import SWITCH, FileChangedError, FileTimes, NotReadError
+from opencode_jupyter.core.file_tracker import SWITCH, FileChangedError, FileTracker, NotReadError
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_must_be_read_first(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     with pytest.raises(NotReadError) as raised:
         times.check("s", file)
     assert str(raised.value) == f"You must read file {file} before overwriting it. Use the Read tool first"
@@ -31,7 +31,7 @@ def test_must_be_read_first(file: Path) -> None:
 
 
 def test_the_message_of_a_change(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     times.read("s", file)
     os.utime(file, (4102444800.25, 4102444800.25))
     with pytest.raises(FileChangedError) as raised:
@@ -44,7 +44,7 @@ def test_the_message_of_a_change(file: Path) -> None:
 
 
 def test_a_change_that_keeps_time_and_size_is_noticed(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     times.read("s", file)
     found = file.stat()
     file.write_text("new")
@@ -54,7 +54,7 @@ def test_a_change_that_keeps_time_and_size_is_noticed(file: Path) -> None:
 
 
 def test_a_change_within_the_clock_s_slack_is_noticed(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     times.read("s", file)
     file.write_text("newer")
     with pytest.raises(FileChangedError):
@@ -64,19 +64,19 @@ def test_a_change_within_the_clock_s_slack_is_noticed(file: Path) -> None:
 def test_links_are_the_file_they_lead_to(file: Path) -> None:
     link = file.parent / "link"
     link.symlink_to(file)
-    times = FileTimes()
+    times = FileTracker()
     times.read("s", link)
     times.check("s", file)
 
 
 def test_the_switch(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "true")
-    FileTimes().check("s", file)
+    FileTracker().check("s", file)
 
 
 @pytest.mark.anyio
 async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     seen: list[str] = []
 
     async def work(name: str, path: Path) -> None:
@@ -104,7 +104,7 @@ async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
 
 
 def test_our_own_change_keeps_a_session_up_to_date(file: Path) -> None:
-    times = FileTimes()
+    times = FileTracker()
     times.read("knows", file)
     times.read("outdated", file)
     file.write_text("newer")
