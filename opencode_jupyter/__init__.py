@@ -37,37 +37,20 @@ if TYPE_CHECKING:
     from .workspace import Workspace
 
 _HOMES = {
-    "Workspace": "workspace",
-    "Tool": "core.tool",
-    "tool": "core.tool",
-    "Definition": "core.tool",
-    "ToolContext": "core.context",
-    "InitContext": "core.context",
-    "ToolResult": "core.result",
-    "Attachment": "core.result",
-    "PermissionRequest": "core.permission",
-    "Reply": "core.permission",
-    "Rule": "core.permission",
-    "current": "jupyter.extension_state",
-    "demo": "demos",
-    **dict.fromkeys(
-        (
-            "ToolError",
-            "UnknownSessionError",
-            "UnknownToolError",
-            "InvalidArgumentsError",
-            "InvalidDefinitionError",
-            "InvalidResultError",
-            "ToolAbortedError",
-            "ToolTimeoutError",
-            "PermissionDeniedError",
-            "PermissionRejectedError",
-            "PermissionCorrectedError",
-            "QuestionRejectedError",
-            "ConfigError",
-        ),
-        "core.errors",
-    ),
+    name: module
+    for module, names in {
+        "workspace": "Workspace",
+        "core.tool": "Tool tool Definition",
+        "core.context": "ToolContext InitContext",
+        "core.result": "ToolResult Attachment",
+        "core.permission": "PermissionRequest Reply Rule",
+        "core.errors": "ToolError UnknownSessionError UnknownToolError InvalidArgumentsError InvalidDefinitionError "
+        "InvalidResultError ToolAbortedError ToolTimeoutError PermissionDeniedError PermissionRejectedError "
+        "PermissionCorrectedError QuestionRejectedError ConfigError",
+        "jupyter.extension_state": "current",
+        "demos": "demo",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

@@ -281,31 +281,29 @@ class CallApproval(Reporting):
     def _clock_stopped(self) -> Iterator[None]:
         """Time of this block, in which a person is waited for, counts neither for the call's limit nor its parent's."""
         self._pause()
-        self.waiting += 1
         try:
             yield
         finally:
-            self.waiting -= 1
             self._resume()
 
     def _pause(self) -> None:
         if self.parent is not None:
             self.parent._pause()
-            self.parent.waiting += 1
-        if self.waiting == 0:
+        self.waiting += 1
+        if self.waiting == 1:
             self._waiting_since = time.monotonic()
-        if self.timeout is not None and self.waiting == 0 and self._scope is not None and self._loop is not None:
-            self._remaining = self._scope.deadline - self._loop.time()
-            self._scope.deadline = float("inf")
+            if self.timeout is not None and self._scope is not None and self._loop is not None:
+                self._remaining = self._scope.deadline - self._loop.time()
+                self._scope.deadline = float("inf")
 
     def _resume(self) -> None:
         if self.parent is not None:
-            self.parent.waiting -= 1
             self.parent._resume()
+        self.waiting -= 1
         if self.waiting == 0:
             now = time.monotonic()
             self.waits.append((self._waiting_since, now))
             self.part.waited += now - self._waiting_since
-        if self._remaining is not None and self.waiting == 0 and self._scope is not None and self._loop is not None:
-            self._scope.deadline = self._loop.time() + self._remaining
-            self._remaining = None
+            if self._remaining is not None and self._scope is not None and self._loop is not None:
+                self._scope.deadline = self._loop.time() + self._remaining
+                self._remaining = None

@@ -15,31 +15,14 @@ from .option_checks import check_callable, check_dotted_name
 
 log = logging.getLogger(__name__)
 
-EVENTS = (
-    "permission.asked",
-    "permission.replied",
-    "question.asked",
-    "question.replied",
-    "question.rejected",
-    "todo.updated",
-    "message.updated",
-    "message.removed",
-    "message.part.updated",
-    "message.part.delta",
-    "message.part.removed",
-    "session.created",
-    "session.updated",
-    "session.deleted",
-    "session.status",
-    "session.idle",
-    "session.compacted",
-    "session.error",
-    "file.edited",
-    "file.watcher.updated",
-    "tools.changed",
-    "mcp.tools.changed",
-    "mcp.status.changed",
-    "server.instance.disposed",
+EVENTS = tuple(
+    """
+    permission.asked permission.replied question.asked question.replied question.rejected todo.updated
+    message.updated message.removed message.part.updated message.part.delta message.part.removed
+    session.created session.updated session.deleted session.status session.idle session.compacted
+    session.error file.edited file.watcher.updated tools.changed mcp.tools.changed mcp.status.changed
+    server.instance.disposed
+    """.split()
 )
 """Events that this package publishes."""
 

@@ -20,15 +20,11 @@ HOOKS = (
     AFTER,
     DEFINITION,
     PERMISSION,
-    "shell.env",
-    "chat.message",
-    "chat.params",
-    "chat.headers",
-    "command.execute.before",
-    "experimental.chat.messages.transform",
-    "experimental.chat.system.transform",
-    "experimental.session.compacting",
-    "experimental.text.complete",
+    *"""
+    shell.env chat.message chat.params chat.headers command.execute.before
+    experimental.chat.messages.transform experimental.chat.system.transform
+    experimental.session.compacting experimental.text.complete
+    """.split(),
 )
 """Hooks of OpenCode that get ``(input, output)``. Which of them fire depends on what of this package is in use."""
 

@@ -26,7 +26,7 @@ from .file_changes import Changes
 from .file_tracker import FileTracker
 from .flags import Flags
 from .hooks import Hooks
-from .option_checks import check_call_options, check_workspace
+from .option_checks import check_call_options, check_callable, check_kind
 from .permission import Decision, PermissionService, Rule
 from .project_trust import trust_project
 from .questions import QuestionService
@@ -108,7 +108,9 @@ class ToolHost:
         layers: Layers | None = None,
     ) -> None:
         layers = layers or Layers()
-        check_workspace(data_dir, approve, answer)
+        check_kind(data_dir, (str, os.PathLike, type(None)), "data_dir", "a path")
+        check_callable(approve, "approve", optional=True)
+        check_callable(answer, "answer", optional=True)
         self.directory, self.worktree = paths.folders(directory)
         self.data_dir = paths.data_folder() if data_dir is None else Path(data_dir)
         self.flags = Flags.read()

@@ -112,29 +112,6 @@ def check_call_options(by: Any, timeout: Any, tool: str, options: Mapping[str, A
         check_kind(options.get("extra"), (dict, type(None)), "extra", "a dict")
 
 
-def check_workspace(data_dir: Any, approve: Any, answer: Any) -> None:
-    """Check the options of a workspace.
-
-    Raises:
-        InvalidArgumentsError: one is of the wrong kind.
-    """
-    check_kind(data_dir, (str, os.PathLike, type(None)), "data_dir", "a path")
-    check_callable(approve, "approve", optional=True)
-    check_callable(answer, "answer", optional=True)
-
-
-def check_patterns(permission: Any, patterns: Any) -> None:
-    """Check the parts of a rule that is to be saved.
-
-    Raises:
-        InvalidArgumentsError: one is of the wrong kind.
-    """
-    check_kind(permission, str, "permission", "the key of a rule, such as 'bash'")
-    texts = [patterns] if isinstance(patterns, str) else patterns
-    if not isinstance(texts, Iterable) or not all(isinstance(text, str) for text in texts):
-        raise InvalidArgumentsError(f"patterns must be a list of texts, such as ['git *'], not {patterns!r:.80}.")
-
-
 def check_dotted_name(name: Any, known: Sequence[str], kind: Literal["hook", "event"]) -> None:
     """Refuse a misspelled name of a hook or an event.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ from .config import Config, load_config
 from .config.files import display
 from .config.rule_changes import overlap
 from .config.save import ConfigFiles, SavedRules, remove_rule
-from .errors import ToolError
-from .option_checks import check_kind, check_patterns
+from .errors import InvalidArgumentsError, ToolError
+from .option_checks import check_kind
 from .permission import Rule, evaluate, expand
 from .permission.request import SANDBOX
 
@@ -45,7 +45,10 @@ def save(
     Raises:
         ToolError: none could be saved; it says why.
     """
-    check_patterns(permission, patterns)
+    check_kind(permission, str, "permission", "the key of a rule, such as 'bash'")
+    texts = [patterns] if isinstance(patterns, str) else patterns
+    if not isinstance(texts, Iterable) or not all(isinstance(text, str) for text in texts):
+        raise InvalidArgumentsError(f"patterns must be a list of texts, such as ['git *'], not {patterns!r:.80}.")
     if (permission, action) == (SANDBOX, "allow"):
         raise ToolError(
             "A project's configuration can't let commands out of the sandbox; write it to your global opencode.json."
@@ -55,7 +58,7 @@ def save(
     before = {name: agent_entry.permission for name, agent_entry in workspace.agents.items() if not agent_entry.hidden}
     problems: list[ToolError] = []
     renewal = _TrustRenewal(workspace, permission)
-    for pattern in dict.fromkeys([patterns] if isinstance(patterns, str) else patterns):
+    for pattern in dict.fromkeys(texts):
         if literal and expand(pattern) != pattern:
             problems.append(ToolError(f"{pattern} would mean the home folder in a config file"))
             continue
@@ -78,15 +81,15 @@ def save(
     if workspace.config.withheld and action == "allow":
         saved.notes.append("Not in effect until you trust this project: %tools trust --project")
     who = workspace.agents.get(agent or "") or workspace.agent()
-    texts = [expand(pattern) for pattern in saved.patterns]
-    for text in texts:
+    expanded = [expand(pattern) for pattern in saved.patterns]
+    for text in expanded:
         rule = evaluate(permission, text, who.permission)
         if rule.action != action:
             decider = f"{rule.permission} {rule.pattern} {rule.action} ({rule.origin})"
             saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decider}")
     if action != "deny":
         freed = [
-            name for name, rules in before.items() if _is_freed(workspace.agents.get(name), rules, permission, texts)
+            name for name, rules in before.items() if _is_freed(workspace.agents.get(name), rules, permission, expanded)
         ]
         if freed:
             saved.notes.append(

@@ -31,27 +31,11 @@ CHANGED = "tools.changed"
 FRESH_FOR = 0.002
 """Seconds for which a check of sources without tools holds, for calls by code or a model."""
 
-ORDER = (
-    "invalid",
-    "question",
-    "bash",
-    "read",
-    "glob",
-    "grep",
-    "edit",
-    "write",
-    "task",
-    "webfetch",
-    "todowrite",
-    "todoread",
-    "websearch",
-    "codesearch",
-    "skill",
-    "apply_patch",
-    "lsp",
-    "batch",
-    "plan_exit",
-    "plan_enter",
+ORDER = tuple(
+    """
+    invalid question bash read glob grep edit write task webfetch todowrite todoread websearch
+    codesearch skill apply_patch lsp batch plan_exit plan_enter
+    """.split()
 )
 """Built-in tools in the order of ``all()``; others of ours follow, custom ones come last."""
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from . import bubblewrap, landlock, seatbelt
+from . import bubblewrap, landlock
 from .policy import SandboxPolicy
+
+_SEATBELT = "/usr/bin/sandbox-exec"
 
 
 @dataclass(slots=True)
@@ -36,7 +41,7 @@ def backend(setting: str = "auto") -> str | None:
         return "bubblewrap"
     if setting != "bubblewrap" and landlock.abi():
         return "Landlock"
-    return "sandbox-exec" if seatbelt.available() else None
+    return "sandbox-exec" if _has_seatbelt() else None
 
 
 def confine(policy: SandboxPolicy, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> Confined:
@@ -53,7 +58,7 @@ def confine(policy: SandboxPolicy, argv: Sequence[str], env: Mapping[str, str], 
     if selected == "Landlock":
         return Confined(list(argv), own_env, landlock.ruleset(policy), limits)
     if selected == "sandbox-exec":
-        return Confined(seatbelt.command(policy, argv), own_env)
+        return Confined(_seatbelt_command(policy, argv), own_env)
     raise OSError(0, "this machine has no sandbox")
 
 
@@ -65,6 +70,28 @@ def describe() -> str:
     if version := landlock.abi():
         lacking = [what for since, what in ((4, "TCP"), (6, "signals")) if version < since]
         parts.append(f"Landlock (ABI {version}{', without ' + ' and '.join(lacking) if lacking else ''})")
-    if seatbelt.available():
+    if _has_seatbelt():
         parts.append("sandbox-exec")
     return ", ".join(parts) or "none"
+
+
+def _has_seatbelt() -> bool:
+    return sys.platform == "darwin" and os.access(_SEATBELT, os.X_OK)
+
+
+def _seatbelt_command(policy: SandboxPolicy, argv: Sequence[str]) -> list[str]:
+    """`argv` inside a sandbox of macOS, whose last matching rule decides. Not tried on a Mac by this project."""
+    writable = [*policy.writable, policy.temporary, "/dev"]
+    rules = [
+        "(version 1)",
+        "(allow default)",
+        "(deny file-write*)",
+        *(f"(allow file-write* (subpath {json.dumps(path)}))" for path in writable),
+        *(f"(deny file-write* (subpath {json.dumps(path)}))" for path in policy.protected),
+        *(f"(deny file-read* file-write* (subpath {json.dumps(path)}))" for path in policy.hidden),
+        *(f"(allow file-read* (subpath {json.dumps(path)}))" for path in policy.readable),
+        "(deny signal)",
+        "(allow signal (target same-sandbox))",
+        *([] if policy.network else ["(deny network*)"]),
+    ]
+    return [_SEATBELT, "-p", "\n".join(rules), *argv]

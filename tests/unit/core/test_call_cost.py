@@ -79,7 +79,7 @@ class Source:
 
 @pytest.mark.anyio
 async def test_quiet_sources_are_asked_once_for_many_calls(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "HOLD", 3600.0)
+    monkeypatch.setattr(registry, "FRESH_FOR", 3600.0)
     source = Source(quiet=True)
     ws.registry.add_source(source)
 
