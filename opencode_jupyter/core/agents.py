@@ -2,7 +2,7 @@
 
 An agent has two rule sets. `Agent.permission` is OpenCode's, and holds for what a person types in a cell.
 `Agent.model_permission` holds for calls a model makes: the same, with the notebook's defaults put in after OpenCode's,
-so that an agent's own rules and the user's still have the last word.
+so that an agent's own rules and the user's still decide last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTEBOOK_RULES: dict[str, str | dict[str, str]] = {
     "external_directory": {"*": "ask"},
     "doom_loop": "ask",
 }
-"""What a model's call asks for in a notebook unless an agent's or the user's rules say otherwise."""
+"""A model's calls need approval for these in a notebook, unless an agent's or the user's rules decide otherwise."""
 
 _EXPLORE_PROMPT = """You find things in a code base and report them.
 Use glob for names, grep for content and read for a file you know; use bash only to list or look, never to change.
@@ -206,7 +206,7 @@ class _Builder:
 
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
         own = from_config(rules, f"agent {name}", source="default")
-        # What OpenCode lets an agent of its own do at will (explore: bash, webfetch) still asks in a notebook.
+        # What OpenCode allows its own agents (explore: bash, webfetch) still needs approval in a notebook.
         freed = [rule for rule in own if rule.action == "allow" and rule.permission in NOTEBOOK_RULES]
         asks = [Rule(rule.permission, "*", "ask", NOTEBOOK, source="default") for rule in freed if rule.pattern == "*"]
         return Agent(
@@ -292,7 +292,7 @@ def _override(agent: Agent, entry: Mapping[str, Any], own: list[Rule]) -> None:
 
 
 def _relative_path(path: str, directory: Path, worktree: Path) -> str:
-    """A path as an edit's ask has it."""
+    """A path as the request of an edit has it."""
     try:
         return relative(path, directory, worktree)
     except ValueError:  # another drive

@@ -40,7 +40,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
         The file that was written, links resolved.
 
     Raises:
-        ToolError: it can't be written; the message says why and what to do. The old file is whole.
+        ToolError: it can't be written; the message has the reason and what to do. The old file is whole.
     """
     shown = os.fspath(path)
     try:
@@ -194,7 +194,7 @@ def write_all(writes: Sequence[Write], step: Callable[[int], None] = lambda done
         The folders that were made, outer ones first.
 
     Raises:
-        ToolError: a change can't be made; the message says why, and that nothing is changed.
+        ToolError: a change can't be made; the message has the reason, and states that nothing is changed.
     """
     with temporary_files.journaled():
         return _write_all(writes, step)

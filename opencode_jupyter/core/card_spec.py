@@ -21,8 +21,7 @@ class CardSpec:
         label: makes the line beside the tool's name from the arguments and the part; empty leaves it to the title and
             the arguments.
         text: makes the text that a person reads in place of the one for a model; None keeps that.
-        lines: which of the output's lines a person wants: the index of the first and the one after the last; None for
-            all.
+        lines: the lines of the output for a person: the index of the first and the one after the last; None for all.
         question: what a permission request of the tool's id asks a person.
     """
 
@@ -35,6 +34,6 @@ class CardSpec:
 
 
 PLAIN = CardSpec()
-"""For a tool that says nothing about its cards."""
+"""For a tool without a card of its own."""
 CARDS: dict[str, CardSpec] = {}
 """By the id of each built-in tool that was made so far."""

@@ -13,11 +13,11 @@ LENGTH = 60
 PREPARES = re.compile(
     r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
 )
-"""Lines of a script that tell little: comments, imports, the shell's options, an interpreter's here-document."""
+"""Lines of a script that do not describe it: comments, imports, the shell's options, an interpreter's here-document."""
 
 
 def telling_line(text: str) -> str:
-    """The line of a text that says what it does: the first that is no comment, import or preparation of a shell."""
+    """The line that describes a text: the first that is no comment, import or preparation of a shell."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         return "".join(lines)[:CHARS]
@@ -26,7 +26,7 @@ def telling_line(text: str) -> str:
 
 
 def command_description(command: str) -> str:
-    """A description made from a command: the beginning of the line that says what it does."""
+    """A description made from a command: the beginning of its most telling line."""
     line = telling_line(command).removesuffix(" …")
     return line if len(line) <= LENGTH else line[: LENGTH - 3] + "..."
 

@@ -1,4 +1,4 @@
-"""Who is told of every tool that `@tool` makes: a loaded notebook registers those of its cells."""
+"""Listeners for tools that `@tool` makes: a loaded notebook registers those of its cells."""
 
 from __future__ import annotations
 

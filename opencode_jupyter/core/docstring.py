@@ -1,4 +1,4 @@
-"""What a docstring says of each parameter, in Google's, NumPy's or Sphinx's style."""
+"""The descriptions of parameters in a docstring, in Google's, NumPy's or Sphinx's style."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARSERS = (GoogleParser([*DEFAULT_SECTIONS, *_KEYWORDS]).parse, NumpydocParser(
 
 
 def parameter_texts(doc: str) -> dict[str, str]:
-    """Each parameter's text, its lines joined; empty for a docstring that says nothing of them.
+    """Each parameter's text, its lines joined; empty for a docstring without any.
 
     Args:
         doc: as `inspect.getdoc` gives it, without the indentation of the code.

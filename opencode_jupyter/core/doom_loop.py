@@ -1,4 +1,4 @@
-"""The doom-loop guard: the same call three times in a row, or two calls in turn, asks a person first.
+"""The doom-loop guard: the same call three times in a row, or two calls in turn, needs approval.
 
 OpenCode looks at the last three parts of one message (docs/opencode/core.md 8.1). A text part or a new message
 hides a loop there, and A-B-A-B is not seen; so this looks at the session's last calls, on canonical arguments.

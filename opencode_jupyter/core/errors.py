@@ -9,13 +9,13 @@ ToolError
 ├── InvalidResultError          what a tool returned is no result (a TypeError as well)
 ├── ToolAbortedError            stopped: the Stop button, a closing workspace, a cancelled caller
 │   └── ToolTimeoutError        the call's own time limit
-├── PermissionDeniedError       a rule says no (``.rules``)
-├── PermissionRejectedError     a person said no
-├── PermissionCorrectedError    a person said no and why (``.feedback``)
-├── ArgumentsRevisedError       a person changed the arguments (``.arguments``): the call begins again with them
+├── PermissionDeniedError       a rule denies the call (``.rules``)
+├── PermissionRejectedError     a person denied the call
+├── PermissionCorrectedError    a person denied the call with a reason (``.feedback``)
+├── ArgumentsRevisedError       a person changed the arguments (``.arguments``): the call starts again with them
 ├── QuestionRejectedError       a person dismissed a question
 ├── HookRefusedError            a plugin's hook ended the call (``.plugin``, ``.hook``; ``__cause__``: what it raised)
-│   └── PermissionHookError     a plugin answered a permission's ask with no; a PermissionRejectedError as well
+│   └── PermissionHookError     a plugin denied a permission request; a PermissionRejectedError as well
 └── ConfigError                 a config file can't be used (``.path``)
 
 An exception that a tool raises by itself passes through unchanged.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
 LONGEST_ERROR = 20_000
-"""Characters of an error's message: it must not echo a megabyte that was given to the call."""
+"""Characters of an error's message: it must not repeat a megabyte of arguments."""
 LONGEST_WORD = 4_000
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
@@ -52,10 +52,10 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_ERROR else _cut(text, LONGEST_ERROR // 2 - 50)
 
 
-def short_repr(value: Any) -> str:
-    """A wrong value as an error or a warning shows it."""
+def short_repr(value: Any, most: int = 60) -> str:
+    """A wrong value as an error or a warning shows it, in `most` characters."""
     text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _cut(text: str, keep: int) -> str:
@@ -95,10 +95,10 @@ class ToolError(Exception):
 
 
 def rephrase(error: ToolError, phrase: Callable[[str], str]) -> ToolError:
-    """An error that says more than `error`, for a model and for a person.
+    """An error with a longer message than `error`, for a model and for a person.
 
     Args:
-        error: the error to say more about; raise the new one ``from`` it.
+        error: the original; raise the new one ``from`` it.
         phrase: makes the new message of the old one.
     """
     return ToolError(phrase(str(error)), for_person=phrase(error.for_person))
@@ -207,7 +207,7 @@ class PermissionDeniedError(ToolError):
 
 
 class PermissionRejectedError(ToolError):
-    """A person refused the call, without a word why."""
+    """A person denied the call without a reason."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(
@@ -217,7 +217,7 @@ class PermissionRejectedError(ToolError):
 
 
 class PermissionCorrectedError(ToolError):
-    """A person refused the call and said what to do instead.
+    """A person denied the call and wrote what to do instead.
 
     Attributes:
         feedback: the person's words.
@@ -232,10 +232,10 @@ class PermissionCorrectedError(ToolError):
 
 
 class ArgumentsRevisedError(ToolError):
-    """A person changed the arguments while the call asked. Never leaves the call: it begins again with the new ones.
+    """A person changed the arguments of a pending request. Never leaves the call: it starts again with the new ones.
 
     Attributes:
-        arguments: what the person wants instead, validated.
+        arguments: the new ones, validated.
     """
 
     def __init__(self, arguments: dict[str, Any]) -> None:
@@ -279,18 +279,18 @@ class HookRefusedError(ToolError):
 
 
 class PermissionHookError(HookRefusedError, PermissionRejectedError):
-    """A plugin answered a permission's ask with no, in place of a person."""
+    """A plugin denied a permission request in place of a person."""
 
 
 def _error_reason(error: BaseException) -> str:
-    """What a hook said by raising: its own words, or also the kind where that says more than the words."""
+    """The message of an exception, with its kind where the message alone is not clear."""
     text = str(error)
     words = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)
     return text if text and words else f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class DryRunEnd(Exception):  # noqa: N818 - not an error
-    """A dry run has come to where the work would begin."""
+    """A dry run has come to where the work would start."""
 
 
 class ConfigError(ToolError):

@@ -1,6 +1,6 @@
-"""The bus: who listens to which event (names and payloads: docs/opencode/core.md 22).
+"""The event bus (names and payloads: docs/opencode/core.md 22).
 
-Free when nobody listens: publishers ask `Bus.wanted` before they build a payload.
+Free without subscribers: publishers check `Bus.has_subscribers` before they build a payload.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ class Bus:
         return unsubscribe
 
     def has_subscribers(self, event: str) -> bool:
-        """Return whether anyone listens to `event`."""
+        """Return whether `event` has subscribers."""
         return bool(self._subscribers) and bool(self._subscribers.get(event) or self._subscribers.get("*"))
 
     def publish(self, event: str, properties: dict[str, Any]) -> None:
-        """Tell the subscribers; async ones run on as tasks of their own."""
+        """Call the subscribers; async ones run as tasks of their own."""
         for awaitable in self._call(event, properties):
             task = asyncio.ensure_future(self._guard(awaitable))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def publish_and_wait(self, event: str, properties: dict[str, Any]) -> None:
-        """Tell the subscribers and wait until each is done (formatters after ``file.edited``)."""
+        """Call the subscribers and wait for each (formatters after ``file.edited``)."""
         for awaitable in self._call(event, properties):
             await self._guard(awaitable)
 

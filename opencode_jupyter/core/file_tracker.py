@@ -23,7 +23,7 @@ SWITCH = "OPENCODE_DISABLE_FILETIME_CHECK"
 
 
 class NotReadError(ToolError):
-    """The session has not read the file it wants to overwrite."""
+    """The session has not read the file that it is to overwrite."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -104,7 +104,7 @@ class FileTracker:
         if snapshot is None:
             try:
                 snapshot = Snapshot.of(real)
-            except OSError:  # gone again; the next check says so
+            except OSError:  # deleted; the next check reports it
                 return
         self._read.setdefault(real, {})[session_id] = snapshot
 

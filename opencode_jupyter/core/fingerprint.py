@@ -42,7 +42,7 @@ class Fingerprint:
         """Content hashes of the files and folders that had just been changed."""
         self._racy_until = 0.0
         self._checked = -math.inf
-        """When the last check that found no change began, and how long it took."""
+        """Start and duration of the last check that found no change."""
         self._cost = 0.0
         for path in paths:
             self.add(path)

@@ -132,7 +132,7 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
     """`inspect.signature`, with annotations that can't be evaluated left as they stand.
 
     Raises:
-        TypeError: the function is written in C and tells nothing of its parameters.
+        TypeError: the function is written in C, without a signature.
     """
     try:
         if sys.version_info >= (3, 14):
@@ -263,7 +263,7 @@ def _type_name(annotation: Any) -> str:
 
 
 def _why(error: Exception) -> str:
-    """Why a type can't be used; nothing where that is all that pydantic can say of it."""
+    """Why a type can't be used; nothing where pydantic gives no reason."""
     if isinstance(error, (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema)):
         return ""
     return f" ({_first_line(error)})"
@@ -280,7 +280,7 @@ def _name(fn: Callable[..., Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Something that can be called, with what it says of itself.
+    """Something that can be called, with its name, description and parameters.
 
     Attributes:
         fn: the function or bound method to call.
@@ -299,7 +299,7 @@ def described(target: Any) -> Described:
     """Describe a function, method, partial, object or class as a tool.
 
     Raises:
-        TypeError: there is nothing to call, or the class wants arguments to make an object.
+        TypeError: there is nothing to call, or the class needs arguments to make an object.
     """
     if isinstance(target, functools.partial):
         inner = described(target.func)

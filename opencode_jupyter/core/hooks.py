@@ -83,8 +83,8 @@ class Hooks:
 
         Args:
             name: the hook.
-            input: what it is told.
-            output: what it may change.
+            input: its first argument.
+            output: its second, which it may change.
             key: the entry of `output` that holds the decision.
 
         Returns:

@@ -53,7 +53,7 @@ CLEANUP_INTERVAL = 3600.0
 class Presenter(Protocol):
     """Runs the calls of other libraries' agents where a person sees them: a notebook gives each a card.
 
-    Both are used on the thread of whoever wants the call; the call itself runs on the workspace's loop.
+    Both are used on the thread of the code that makes the call; the call itself runs on the workspace's loop.
     """
 
     async def run(self, id: str, make: Callable[[], Call]) -> ToolResult:
@@ -82,14 +82,7 @@ class ToolHost:
     """The tool system for one folder, without tools of its own.
 
     Args:
-        directory: where calls run; relative paths start here.
-        config: laid over what the config files say.
-        data_dir: spill files, the store, undo images; the user's data folder if left out, which is closed to others. An
-            existing folder that is given keeps its mode; what is written in it is for this user alone.
-        approve: decides permission requests; see `opencode_jupyter.workspace.Workspace`.
-        answer: answers questions; see there.
-        store: keep sessions and parts in SQLite; False keeps nothing.
-        layers: what the layers above bring.
+        layers: what the layers above add; for the others see `opencode_jupyter.workspace.Workspace`.
 
     Raises:
         NotADirectoryError: `directory` is no folder.

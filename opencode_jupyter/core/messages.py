@@ -24,7 +24,7 @@ _FILE_KEYS = frozenset({"id", "sessionID", "messageID", "type", "mime", "url", "
 
 @dataclass(slots=True)
 class Message:
-    """One message: who said it (`info`) and what (`parts`)."""
+    """One message: its author (`info`) and contents (`parts`)."""
 
     info: dict[str, Any]
     parts: list[Part] = field(default_factory=list)
@@ -141,7 +141,7 @@ def part_from_wire(wire: Mapping[str, Any]) -> Part:
     """A part from OpenCode's form, as the store or a file has it.
 
     Raises:
-        ValueError: it is a tool's part that makes no sense; the message says why.
+        ValueError: it is an invalid part of a tool; the message has the reason.
     """
     if wire.get("type") != "tool":
         return dict(wire)
@@ -183,10 +183,6 @@ def _left_out(wire: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, 
     return extra
 
 
-def _unknown(wire: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any] | None:
-    return None if known.issuperset(wire) else {key: value for key, value in wire.items() if key not in known}
-
-
 def _state(wire: Mapping[str, Any]) -> State:
     times = wire.get("time") or {}
     start = int(times.get("start", 0))
@@ -207,7 +203,7 @@ def _state(wire: Mapping[str, Any]) -> State:
             a.get("id", ""),
             a.get("sessionID", ""),
             a.get("messageID", ""),
-            _unknown(a, _FILE_KEYS),
+            {key: value for key, value in a.items() if key not in _FILE_KEYS} or None,
         )
         for a in wire.get("attachments") or ()
     ]

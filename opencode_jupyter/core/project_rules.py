@@ -43,7 +43,7 @@ def save(
         keep_denies: never overrule a rule of the configuration that denies.
 
     Raises:
-        ToolError: none could be saved; it says why.
+        ToolError: none could be saved; the message has the reason.
     """
     check_kind(permission, str, "permission", "the key of a rule, such as 'bash'")
     texts = [patterns] if isinstance(patterns, str) else patterns
@@ -105,7 +105,7 @@ def forget(workspace: ToolHost, rule: Rule) -> str | None:
         The file's name; None if the rule comes from no file of the project.
 
     Raises:
-        ToolError: it can't be removed there; it says why.
+        ToolError: it can't be removed there; the message has the reason.
     """
     check_kind(rule, Rule, "rule", "a Rule")
     path = file_of(rule)

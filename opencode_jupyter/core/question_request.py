@@ -98,7 +98,7 @@ class Answered:
 
 
 def parse_questions(questions: Any) -> list[Question]:
-    """Questions from what a tool gave: `Question` objects or dicts in OpenCode's form; a single one may stand alone.
+    """Questions from a tool's argument: `Question` objects or dicts in OpenCode's form; a single one may stand alone.
 
     Raises:
         ValueError: there is none, or one has no text, or nothing to answer with.

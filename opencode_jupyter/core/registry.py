@@ -91,7 +91,7 @@ class Registry:
             The `Tool`; a list of them for several (a list, a toolset, a toolkit).
 
         Raises:
-            TypeError: it is none of these, or needs what is missing; the message says what.
+            TypeError: it is none of these, or something is missing; the message names it.
         """
         tools = [tool_like] if isinstance(tool_like, Tool) else self._adapted(tool_like, options)
         for new in tools:
@@ -178,7 +178,11 @@ class Registry:
         `FRESH_FOR`, but not for a person's call nor under another configuration.
         """
         now, config = time.monotonic(), self._workspace.config
-        if now < self._fresh_until and config is self._fresh_config and self._knows(tool_id):
+        if (
+            now < self._fresh_until
+            and config is self._fresh_config
+            and (tool_id in self._custom_by_id or tool_id in self._makers)
+        ):
             return True
         fresh = all([source.is_fresh(tool_id) for source in self._sources])  # noqa: C419 - quicker
         if fresh and all([source.quiet for source in self._sources]):  # noqa: C419
@@ -228,9 +232,6 @@ class Registry:
         """The tool a call of `id` reaches, as far as the sources are loaded."""
         custom = self._custom_by_id.get(id)
         return custom if custom is not None else self._builtin(id)
-
-    def _knows(self, id: str | None) -> bool:
-        return id in self._custom_by_id or id in self._makers
 
     def _builtin(self, id: str) -> Tool | None:
         made = self._made.get(id)
@@ -354,7 +355,9 @@ class Registry:
             return False
         if candidate.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
-        if candidate.id == "list":  # glob, and read of a directory, say the same; OpenCode keeps it from models too
+        if (
+            candidate.id == "list"
+        ):  # glob, and read of a directory, do the same; OpenCode does not offer it to models either
             return False
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
         if candidate.id == "apply_patch":

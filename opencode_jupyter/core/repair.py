@@ -71,7 +71,7 @@ def repair(
 
 
 def invalid_call(name: str, error: str) -> tuple[str, dict[str, Any]]:
-    """The call of ``invalid`` that says why a call of `name` can't be made."""
+    """The call of ``invalid`` with the reason why a call of `name` can't be made."""
     return INVALID, {"tool": name, "error": error}
 
 

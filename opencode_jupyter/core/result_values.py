@@ -152,14 +152,6 @@ def _series(value: Any, name: str = "") -> Rendering:
     return render_table(name or type(value).__name__, columns, len(value), 1, size=size)
 
 
-def _index(value: Any) -> Rendering:
-    return _series(value.to_series(index=range(len(value))), type(value).__name__)
-
-
-def _styler(value: Any) -> Rendering:
-    return _frame(value.data)
-
-
 def _fields(name: str, fields: Mapping[Any, Any]) -> Rendering:
     pictures: list[Attachment] = []
     plain = _plain(fields, pictures)
@@ -402,8 +394,8 @@ def _decoded(text: str) -> bytes | None:
 _RENDERERS: tuple[tuple[str, str, Any], ...] = (
     ("pandas", "DataFrame", _frame),
     ("pandas", "Series", _series),
-    ("pandas", "Index", _index),
-    ("pandas", "Styler", _styler),
+    ("pandas", "Index", lambda value: _series(value.to_series(index=range(len(value))), type(value).__name__)),
+    ("pandas", "Styler", lambda value: _frame(value.data)),
     ("polars", "DataFrame", _frame),
     ("polars", "Series", _series),
     ("numpy", "ndarray", _array),

@@ -52,7 +52,7 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a parameter model, in the plain form that providers take.
 
     ``X | None = None`` becomes an optional ``X``; titles and null defaults are left out; objects refuse other keys.
-    The caller may change what it is given.
+    The caller may change the returned schema.
     """
     made = _made.get(model)
     if made is None:

@@ -36,9 +36,9 @@ DEEPEST = 250
 LINE = 16
 """Characters of a line that is masked on its own where the value has several (a private key)."""
 HIDDEN = "***"
-"""What stands for a secret that has no name."""
+"""Replaces a secret that has no name."""
 STORED = ("access", "refresh")
-"""Keys of tokens in OpenCode's ``auth.json`` whose names alone do not say so."""
+"""Further keys of tokens in OpenCode's ``auth.json``."""
 
 _NAME = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|KEY|APIKEY|PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIAL|JWT|DSN)S?(?:_|$)|_PWD(?:_|$)"
@@ -62,7 +62,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_common(value: str) -> bool:
-    """Whether a value may well stand in ordinary text, which masking would spoil: a word, a number, a path."""
+    """Return whether a value is likely in ordinary text, which masking would spoil: a word, a number, a path."""
     if len(value) < SHORTEST or len(set(value)) < DIFFERENT:
         return True
     path = _PATH.match(value)
@@ -89,11 +89,11 @@ def secrets_in(name: str, value: str) -> list[str]:
 
 
 def configured(config: Any, name: str = "", path: str = "") -> Iterator[tuple[str, str]]:
-    """The secrets of a configuration, each under its keys: those whose key says so, and all headers and variables.
+    """The secrets of a configuration, each under its keys: by the name of the key, and all headers and variables.
 
     Args:
         config: the configuration, or a part of it.
-        name: the key that says what the part is.
+        name: the key of the part.
         path: the keys down to it, joined by dots.
     """
     if isinstance(config, Mapping):
@@ -279,7 +279,7 @@ class _Forms:
         return self.replace(data[:held]), data[held:]
 
     def _held_start(self, data: Any) -> int:
-        """Where the end begins that may be the beginning of a secret."""
+        """The position of the end that may be the start of a secret."""
         held = len(data)
         for form in self.spellings:
             at = data.find(form[:1], max(0, len(data) - len(form) + 1), held)
@@ -315,7 +315,7 @@ class Known:
         self._masker: Masker | None = None
 
     def learn(self, name: str, value: Any) -> None:
-        """Mask this value from now on, if it is one that can be told from ordinary text."""
+        """Mask this value from now on, unless it may be ordinary text."""
         for secret in secrets_in(f"{name}_SECRET", value) if isinstance(value, str) else ():
             if secret not in self._learned:
                 self._learned[secret] = name
@@ -346,21 +346,17 @@ def masker_for(config: Config) -> Callable[[], Masker | None]:
     for keys, value in configured(config.data):
         if is_secret_name(keys.rpartition(".")[2]) or (".headers." in keys and " " not in value):
             known.learn(keys, value)
-    return known.masker if config.masks_secrets else _no_masker
-
-
-def _no_masker() -> None:
-    return None
+    return known.masker if config.masks_secrets else lambda: None
 
 
 def mask(text: str) -> str:
-    """A text with all known secrets masked, whatever the configuration says: for logs and errors."""
+    """A text with all known secrets masked, whatever the configuration is: for logs and errors."""
     masker = known.masker()
     return text if masker is None else masker.text(text)
 
 
 def hide(text: str, secrets: Iterable[str], shortest: int = 4) -> str:
-    """A text without these secrets, whose names would say nothing, and with the known ones masked."""
+    """A text without these secrets (they have no names), and with the known ones masked."""
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= shortest:
             text = text.replace(secret, HIDDEN)

@@ -272,7 +272,7 @@ class Sessions(Generic[S]):
             if other.id in removed or other.parent_id in removed:
                 removed.add(other.id)
                 self._sessions.pop(other.id, None)
-                self._workspace.publish("session.deleted", partial(_info, other))
+                self._workspace.publish("session.deleted", partial(dict, info=other.to_wire()))
         if self._default is deleted:
             self._default = None
 
@@ -298,7 +298,3 @@ class Sessions(Generic[S]):
             if self._workspace.store is not None:
                 self._workspace.store.put_message(info)
         return session.message_id
-
-
-def _info(session: Session) -> dict[str, Any]:
-    return {"info": session.to_wire()}

@@ -34,7 +34,7 @@ EXTERNAL = (".claude", ".agents")
 HEAD_BYTES = 64 << 10
 """Bytes of a file in which its fields are looked for; the rest is read when the skill is used."""
 BODY_BYTES = 16 << 20
-"""A SKILL.md beyond this is no text that a model could be given."""
+"""A longer SKILL.md is no text for a model."""
 MOST_FOLDERS = 20_000
 """Folders that are searched at most, so that ``skills.paths: ["/"]`` ends."""
 

@@ -38,7 +38,7 @@ def current_path(path: str) -> str:
 
 
 def is_being_written(file: tuple[int, int]) -> bool:
-    """Return whether a spill file, told by its device and inode, still grows. Any thread may ask."""
+    """Return whether a spill file, by its device and inode, still grows. Any thread may call it."""
     return file in _written
 
 
@@ -206,7 +206,7 @@ class Spill:
         half_lines, half_bytes = (limits.max_lines + 1) // 2, limits.max_bytes // 2
         first = bytes(self._head).split(b"\n")
         if len(self._head) < self.bytes:
-            first.pop()  # the last one may go on after the kept beginning
+            first.pop()  # the last one may continue after the kept beginning
         lines, cut_first = keep(first, half_lines, half_bytes)
         head = b"\n".join(lines) if lines else _start(bytes(self._head[:half_bytes]))
         cut_first = cut_first or not lines
@@ -234,7 +234,7 @@ class Spill:
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
-            # The command goes on, and its beginning and end are still shown; only the middle is lost.
+            # The command continues, and its beginning and end are still shown; only the middle is lost.
             self.problem = str(error)
             self.close()
 

@@ -1,7 +1,7 @@
 """Tools that give their output piece by piece: generators, plain and async, and iterators that a function returns.
 
 Each text that comes is added to what the running part shows; memory stays bounded, since long output goes to a spill
-file. A `ToolResult` (or a dict of one) that is yielded or returned says what the result is besides that text; another
+file. A `ToolResult` (or a dict of one) that is yielded or returned adds title, metadata and attachments; another
 value that is returned is shown below it.
 """
 
@@ -151,7 +151,7 @@ class Stream:
             ctx._report = self._report
 
     def take(self, piece: Any, how: str) -> None:
-        """Add a piece of text, or keep what is said of the result.
+        """Add a piece of text, or set the rest of the result.
 
         Args:
             piece: text, a `ToolResult`, or a dict with some of OpenCode's keys; returned, any value that can be shown.
@@ -173,7 +173,7 @@ class Stream:
             )
 
     def result(self) -> ToolResult:
-        """The result: the text that came, with what the tool said of it. A result with an output of its own stands."""
+        """The streamed text with what the tool adds to it; a result with its own output replaces the text."""
         result = self._result
         if isinstance(result, ToolResult) and result.value is not None and not result.output:
             return self._with_value(result)
@@ -196,7 +196,7 @@ class Stream:
         return result
 
     def _with_value(self, result: ToolResult) -> ToolResult:
-        """The text that came, and below it the value that the tool gave."""
+        """The streamed text, and below it the value that the tool returned."""
         from .result_values import result_of  # here: few streams end so
 
         shown = result_of("streaming", result.value)

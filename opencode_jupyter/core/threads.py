@@ -164,7 +164,7 @@ class LoopThread:
         """End the loop and its thread, for good. Twice is harmless.
 
         Args:
-            cancel: cancel what still runs there and wait a moment for it; otherwise it is left where it stands.
+            cancel: cancel what still runs there and wait a moment for it; otherwise it is left alone.
         """
         alive, self._closed, self._cancel_rest = self.is_alive, True, cancel
         if alive and self._loop is not None and self._thread is not None:

@@ -58,7 +58,7 @@ class Definition:
     asks: bool = False
     """True if `execute` itself requests permission under the tool's own id before it acts, whatever its arguments.
 
-    For every other tool the pipeline does so, where the rules ask.
+    For every other tool the pipeline does, where a rule asks.
     """
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class Bound:
             if self.is_async:
                 outcome = await run(arguments, ctx)
             else:
-                # A thread can't be killed: on a cancel it is left to end by itself, and the caller goes on.
+                # A thread can't be killed: on a cancel it is left to end by itself, and the caller continues.
                 outcome = await run_in_thread(run, arguments, ctx)
                 if inspect.isawaitable(outcome):
                     outcome = await outcome

@@ -1,7 +1,7 @@
 """Limits of a tool's output for a model, and the files that keep the whole (docs/opencode/core.md 3).
 
 A text within the limits passes through. A longer one is written whole to a spill file, and its beginning (or end)
-is kept with a marker that says how much is missing and where the whole is.
+is kept with a marker: how much is missing and where the whole is.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from .agents import Agent
 
 MAX_LINES = 2000
-"""Lines a model is given."""
+"""Lines for a model."""
 MAX_BYTES = 50 * 1024
-"""UTF-8 bytes a model is given."""
+"""UTF-8 bytes for a model."""
 RETENTION_DAYS = 7.0
 """How long a spill file is kept, counted from its last change."""
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from .errors import short_repr
+
 _EXPECTED = {
     "string": "string_type string_sub_type string_unicode",
     "number": "int_type float_type int_parsing float_parsing int_parsing_size",
@@ -129,7 +131,7 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
     if kind in ("value_error", "assertion_error"):
         message = str(context["error"]) if "error" in context else item["msg"]
         return Issue(code="custom", path=path, message=message)
-    return Issue(code=kind, path=path, message=item["msg"], received=_short(item.get("input")))
+    return Issue(code=kind, path=path, message=item["msg"], received=short_repr(item.get("input"), SHOWN))
 
 
 PLAIN = {
@@ -203,7 +205,7 @@ def wrong_type(expected: str, actual: str, path: list[Any], **details: str) -> I
 
 
 def received(value: Any) -> str:
-    """A value's type in JavaScript's words; a value that JSON has no word for by its class's name."""
+    """A value's type in JavaScript's terms; the name of its class where JSON has none."""
     if value is None:
         return "null"
     if isinstance(value, float) and math.isnan(value):
@@ -257,8 +259,3 @@ def _options(values: list[Any]) -> str:
 def _number(value: Any) -> Any:
     """A bound as JavaScript prints it: 5 for 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

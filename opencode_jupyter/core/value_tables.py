@@ -31,7 +31,7 @@ COLUMNS = 20
 ROWS = 50
 """Most rows of a table that a card draws."""
 WHOLE_ROWS = 60
-"""A table of at most this many rows stands in the text whole, if it fits."""
+"""A table of at most this many rows is in the text whole, if it fits."""
 HEAD_ROWS = 20
 """Rows of a longer table in the text."""
 TABLE_CHARS = 8_000
@@ -123,7 +123,7 @@ def _label(label: Any) -> str:
 
 
 def unique(labels: list[str]) -> list[str]:
-    """The labels, told apart by a number where one repeats: ``a``, ``a.1``."""
+    """The labels, with a number where one repeats: ``a``, ``a.1``."""
     taken: set[str] = set()
     for at, label in enumerate(labels):
         numbers = itertools.count(1)
@@ -251,7 +251,7 @@ def _is_number(text: str) -> bool:
 
 
 def grid(rows: list[list[str]], right: Sequence[bool]) -> list[str]:
-    """Rows of cells as lines with columns of equal width, aligned to the right where `right` says so."""
+    """Rows of cells as lines with columns of equal width, aligned to the right where `right` is true."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         "  ".join(

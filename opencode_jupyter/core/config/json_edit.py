@@ -28,7 +28,7 @@ class JsonText:
     """The text of a JSON object.
 
     Args:
-        raw: the bytes of a file; none at all stands for an empty object.
+        raw: the bytes of a file; none at all for an empty object.
 
     Attributes:
         raw: the bytes.

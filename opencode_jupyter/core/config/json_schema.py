@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _plain(node: Any) -> Any:
-    """Without names of Python classes, which say nothing here; a union's members may overlap, as those of MCP do."""
+    """Without names of Python classes; a union's members may overlap, as those of MCP do."""
     if isinstance(node, list):
         return [_plain(entry) for entry in node]
     if isinstance(node, str):
@@ -68,7 +68,7 @@ def _plain(node: Any) -> Any:
     for key, value in node.items():
         if key == "title" and isinstance(value, str):
             continue
-        # What stands under properties and $defs are names, of which one may be "title".
+        # The keys of properties and $defs are names, of which one may be "title".
         named = key in ("properties", "$defs") and isinstance(value, dict)
         keyword = "anyOf" if key == "oneOf" else key
         out[keyword] = {name: _plain(entry) for name, entry in value.items()} if named else _plain(value)

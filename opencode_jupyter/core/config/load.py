@@ -168,7 +168,7 @@ class Loader:
         """Agents of other sources."""
         self.env = env
         self._read: dict[str, tuple[str, Parsed]] = {}
-        # Without version control the worktree is the root; names relative to that would say nothing.
+        # Without version control the worktree is the root; names relative to that would be absolute.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
 
     def file(self, path: Path, *, project: bool = False) -> bool:
@@ -199,7 +199,7 @@ class Loader:
                     written = parse(
                         text, path=path, folder=folder, env=self.env, home=self.config.home, within=self.project
                     )
-                except ConfigError:  # a reference stands where only its value makes sense
+                except ConfigError:  # a reference is where only its value is valid
                     written = Parsed(dict.fromkeys(parsed.data, parsed.filled.written), parsed.filled)
             self.add(parsed.data, label or path, path, parsed, written.data)
             return
@@ -219,7 +219,7 @@ class Loader:
             data: of any form; what does not fit is reported and left out.
             label: the source's name for a person.
             path: its whole name; the label if left out.
-            text: the text that it stands in, if it does.
+            text: the text that it comes from, if any.
             written: of a file of the project: the data with the references that reach out of it as they are written.
         """
         if not isinstance(data, Mapping):

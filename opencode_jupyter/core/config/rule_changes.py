@@ -55,7 +55,7 @@ def undone_deny(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rul
             continue
         later = [r for r in before[index + 1 :] if match(new.permission, r.permission)]
         if index < index_before or any(covers(r.pattern, rule.pattern) for r in later):
-            continue  # overruled already, or said again
+            continue  # overruled already, or repeated
         position = max((i for i, r in enumerate(after) if r == rule), default=-1)
         if position < index_after and overlap(new.pattern, rule.pattern):
             return rule
@@ -70,7 +70,7 @@ def overlap(first: str, second: str) -> bool:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Return whether every text that fits `narrow` fits `wide`. False if that is hard to say."""
+    """Return whether every text that fits `narrow` fits `wide`. False if that is hard to decide."""
     if wide in ("*", narrow):
         return True
     # A star or blank of `narrow`, read as text, is taken by a star of `wide` alone if that has no other blanks.

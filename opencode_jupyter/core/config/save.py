@@ -326,14 +326,14 @@ def _stay_inside(path: Path, root: Path) -> None:
 def _arrangements(
     file: JsonText, before: Config, permission: str, pattern: str, action: str, keep_denies: bool
 ) -> Iterator[dict[str, Any]]:
-    """Ways to say the rule in the file's ``permission`` object, from the least change on."""
+    """The ways to add the rule to the file's ``permission`` object, the least change first."""
     section = file.data.get("permission", {})
     if isinstance(section, str):
         section = {"*": section}
     if not isinstance(section, dict):
         raise ToolError('its "permission" is neither an action nor an object; fix that first')
     inherited = before.get("permission", permission)
-    # An object takes the place of an action that an earlier file has, so that action is said again.
+    # An object takes the place of an action that an earlier file has, so that action is repeated.
     value = section.get(permission, inherited if isinstance(inherited, str) else {})
     if not isinstance(value, str | dict):
         raise ToolError(f'its "permission" for {permission} is neither an action nor an object; fix that first')
@@ -413,7 +413,7 @@ def _servers(file: JsonText, path: Path) -> dict[str, Any]:
 
 
 def _within(value: Any, merged: Any) -> bool:
-    """Return whether all that `value` says is in what the files add up to; references are filled in there."""
+    """Return whether all of `value` is in the merged configuration; references are filled in there."""
     if isinstance(value, Mapping):
         return isinstance(merged, Mapping) and all(_within(v, merged.get(k)) for k, v in value.items())
     return bool(value == merged) or "{env:" in str(value) or "{file:" in str(value)

@@ -29,7 +29,7 @@ HARMLESS = frozenset(
 EXPERIMENTAL = frozenset({"batch_tool", "mask_secrets", "sandbox"})
 """The sandbox takes nothing from a project's file that would make it weaker; masking takes nothing at all."""
 AGENT = frozenset({"description", "prompt", "temperature", "top_p", "color", "model", "variant", "steps", "options"})
-"""Fields of an agent that there is already. What it may do, and whether it can be chosen, is said by ``permission``."""
+"""Fields of an existing agent. ``permission`` decides what it may do, and whether it can be selected."""
 NATIVE = frozenset({"build", "plan", "general", "explore", "compaction", "title", "summary"})
 """The built-in agents."""
 STRICTER = ("ask", "deny")

@@ -90,7 +90,7 @@ def tools_to_permission(tools: Mapping[str, bool]) -> dict[str, str]:
 
 
 def permission_key(tool: str) -> str:
-    """The permission that a tool's legacy switch stands for."""
+    """The permission of a tool's legacy switch."""
     return "edit" if tool in EDIT_TOOLS else tool
 
 

@@ -52,7 +52,7 @@ class Rule:
 
 @dataclass(slots=True)
 class Decision:
-    """How one ask ended, for the card and the history.
+    """How a permission request ended, for the card and the history.
 
     Attributes:
         permission: the key asked for.
@@ -60,15 +60,15 @@ class Decision:
         action: ``allow`` or ``deny``.
         rules: the deciding rule of each pattern, in the order of `patterns`.
         reply: None if rules alone decided, else the person's ``once``, ``always`` or ``reject``.
-        by: who decided: ``rule``, ``reply``, ``approve``, ``cancelled``, ``closed``, or the way in that was given
+        by: who decided: ``rule``, ``reply``, ``approve``, ``cancelled``, ``closed``, or the channel that was passed
             to `PermissionService.reply` (``card``, ``prompt``, ``policy``, ...).
-        message: the person's word, or why it ended without one.
-        note: what else came of it, such as the file that a rule was saved in.
+        message: the person's reason, or why it ended without a reply.
+        note: a further effect, such as the file that a rule was saved in.
         waited: seconds spent waiting for the answer.
         time: Unix milliseconds of the end.
-        session_id: whose ask it was.
+        session_id: the session of the request.
         request_id: the request, if one was made.
-        revised: it was no answer: the person changed the call's arguments, and the call begins again.
+        revised: no reply: the person changed the call's arguments, and the call starts again.
         together: it was another request of the session that the person answered.
     """
 

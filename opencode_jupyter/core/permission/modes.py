@@ -27,7 +27,7 @@ STORED_UNDER = "opencode_jupyter"
 """Key of a stored session's info under which its mode is."""
 _WRITERS = ("edit", "bash", "webfetch", "python")
 _OTHERS = "<others>"
-"""Stands for the tools of MCP servers and of other libraries: nobody here can tell what they change."""
+"""All tools of MCP servers and of other libraries: it is unknown what they change."""
 
 
 class PermissionMode(NamedTuple):
@@ -81,7 +81,7 @@ def set_mode(workspace: ToolHost, session: Session | None, mode: str) -> str:
 
     Raises:
         InvalidArgumentsError: there is no such mode.
-        ToolError: ``bypass``, and the configuration does not allow it; it says which line to add.
+        ToolError: ``bypass``, and the configuration does not allow it; the message has the line to add.
     """
     new_mode = _mode(mode)
     if mode == BYPASS and workspace.config.get("experimental", "allow_bypass") is not True:

@@ -57,7 +57,7 @@ class PermissionQuery:
 
 
 class Judgement(NamedTuple):
-    """What the rules say to a query.
+    """The rules' answer to a query.
 
     Attributes:
         patterns: those that a request names: the query's, and those of its `also` for which a rule is stricter.

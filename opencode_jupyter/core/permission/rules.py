@@ -29,7 +29,7 @@ PATH_PERMISSIONS = frozenset({"read", "edit", "list"})
 NO_RULE = "the default (no rule matches)"
 
 NOT_ANALYSED = "(not analysed) "
-"""Begins a pattern for what only running it can tell (a shell command whose words are made when it runs)."""
+"""Prefix of a pattern that is known only at run time (a shell command whose words are computed)."""
 
 _is_about = lru_cache(maxsize=4096)(match)  # there are few permission keys, and each is looked up on every call
 
@@ -87,14 +87,14 @@ def _stricter(
 def resolve_unanalysed(permission: str, pattern: str, allowing: Rule, *rulesets: Sequence[Rule]) -> Rule:
     """What decides a pattern that begins with `NOT_ANALYSED`, which a rule for everything would allow.
 
-    It may be the very thing that a later rule refuses or asks for, hidden: so it asks wherever there is such a rule. A
-    rule that allows this very text, or everything and comes last, stands.
+    It may hide what a later rule denies or asks for, so it needs approval wherever there is such a rule. A rule that
+    allows this very text, or everything and comes last, still allows it.
 
     Args:
         permission: the key.
         pattern: the pattern.
-        allowing: the rule that `evaluate` gave.
-        *rulesets: those it was given.
+        allowing: the result of `evaluate`.
+        *rulesets: its rulesets.
     """
     if allowing.pattern == pattern:
         return allowing
@@ -114,7 +114,7 @@ def guard_file_rule(permission: str, path: str, allowing: Rule, *, own_data: boo
     Args:
         permission: the key, ``edit`` or ``read``.
         path: the file.
-        allowing: the rule that `evaluate` gave.
+        allowing: the result of `evaluate`.
         own_data: the product keeps its own data there.
     """
     if permission == "edit":
@@ -131,7 +131,7 @@ def guard_file_rule(permission: str, path: str, allowing: Rule, *, own_data: boo
 
 
 def _asking_rule(permission: str, rule: Rule, why: str) -> Rule:
-    """A rule that asks in the place of another, with the reason."""
+    """A rule that asks, in place of another, with the reason."""
     origin = f"{rule.origin}: {why}" if rule.origin else why
     return Rule(permission, rule.pattern, "ask", origin, source=rule.source, source_name=rule.source_name)
 

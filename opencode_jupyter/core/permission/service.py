@@ -63,7 +63,7 @@ class PermissionService:
 
     Attributes:
         approved: rules of this session, from "always" replies or added by hand. They come after the rules of a query,
-            so they decide before those, but a deny among those stands whatever is here.
+            so they decide before those, but a deny among those is never overruled.
         approve: called with each request when it was announced; its answer counts like a reply that comes first.
             A plain function runs on the loop and blocks it.
         hooks: those named ``permission.ask`` may reply in a person's place, where a rule asks. What a rule denies
@@ -170,7 +170,7 @@ class PermissionService:
         return decision
 
     def judge(self, query: PermissionQuery) -> Judgement:
-        """What the rules say to a query. No request is made, nothing is recorded.
+        """Apply the rules to a query. No request is made, nothing is recorded.
 
         A pattern of `also` is named where a rule is stricter with it than with all of `patterns`, so that no rule is
         bypassed by leaving it out.
@@ -203,7 +203,7 @@ class PermissionService:
         for pattern in patterns:
             spellings = self._spellings(permission, pattern, path)
             rule = evaluate(permission, pattern, ruleset, spellings=spellings)
-            if rule.approval:  # of the session's mode: a deny stands
+            if rule.approval:  # of the session's mode: it overrules no deny
                 firm = evaluate(permission, pattern, [r for r in ruleset if not r.approval], spellings=spellings)
                 rule = firm if firm.action == "deny" else rule
             if approved and rule.action != "deny":
@@ -344,7 +344,7 @@ class PermissionService:
         return True
 
     def revise(self, request_id: str, arguments: dict[str, Any], *, by: str = "reply") -> bool:
-        """End a request because the person wants other arguments: its call starts again with them.
+        """End a request whose arguments the person changed: its call starts again with the new ones.
 
         Other requests of the session stay pending. May be called from any thread; `Call.revise` checks the arguments.
 

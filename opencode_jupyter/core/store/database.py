@@ -63,7 +63,7 @@ class UnknownVersionError(Exception):
 
 
 def is_corrupt(error: BaseException) -> bool:
-    """Return whether SQLite says that the file's content is damaged (or is no database at all)."""
+    """Return whether SQLite reports that the file's content is damaged (or is no database at all)."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

@@ -34,7 +34,7 @@ def _writer(pid: int) -> Writer:
 
 
 def start_time(pid: int) -> str | None:
-    """When process `pid` began, as a string to compare; None if there is no such process, "" on Windows."""
+    """The start time of process `pid`, as a string to compare; None if there is no such process, "" on Windows."""
     if sys.platform == "linux":
         return _start_linux(pid)
     elif sys.platform == "win32":  # noqa: RET505  (mypy reads one chain of platforms)

@@ -1,4 +1,4 @@
-"""The statements that write what the store is given."""
+"""The statements that write sessions, messages, parts and decisions."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def other_row(key: str, kind: str, value: Any, writer: Writer) -> Statement:
 
 
 def delete_rows(session_id: str) -> list[Statement]:
-    """The statements that remove a session, the sessions begun by it, and all that belongs to them."""
+    """The statements that remove a session, the sessions started by it, and all that belongs to them."""
     owned = ("messages", "parts", "decisions", "todos")
     columns = [*((table, "session_id") for table in owned), ("sessions", "id")]
     return [(f"DELETE FROM {table} WHERE {column} IN {_FAMILY}", (session_id,)) for table, column in columns]  # noqa: S608

@@ -39,7 +39,7 @@ COALESCE_S = 0.005
 RETRY_S = 30.0
 """How long after a failure the file is tried again."""
 RESCUE_BYTES = 64 * 1024 * 1024
-"""Up to this size the file's content is copied when the store has to go on in memory."""
+"""Up to this size the file's content is copied when the store has to continue in memory."""
 
 _ROW_ERRORS = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError, UnicodeError)
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
@@ -141,7 +141,7 @@ class Store:
         return await self._query(lambda c: queries.find_sessions(c, name, limit))
 
     async def children(self, session_id: str) -> list[dict[str, Any]]:
-        """The infos of the sessions that this one began, oldest first."""
+        """The infos of the sessions that this one started, oldest first."""
         return await self._query(lambda c: queries.children(c, session_id))
 
     async def ids_of_others(self, session_id: str, ids: Collection[str]) -> list[str]:
@@ -212,7 +212,7 @@ class Store:
         await self._query(lambda _: self._write(batch))
 
     async def delete_session(self, session_id: str) -> None:
-        """Remove a session, the sessions begun by it, and all that belongs to them."""
+        """Remove a session, the sessions started by it, and all that belongs to them."""
         batch = {"delete:" + session_id: rows.delete_rows(session_id)}
         await self._query(lambda _: self._write(batch))
 
@@ -423,7 +423,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if self.path is None or not is_corrupt(error):
                 raise
-            # Another process may have met the same damage and already begun a new file.
+            # Another process may have met the same damage and already started a new file.
             if inode(self.path) == before:
                 self.moved_aside = move_aside(self.path) or self.moved_aside
             return open_database(self.path, busy_ms)

@@ -1,4 +1,4 @@
-"""Whether a failed command failed because of its sandbox, as far as its output tells."""
+"""Find out from a failed command's output whether its sandbox was the reason."""
 
 from __future__ import annotations
 

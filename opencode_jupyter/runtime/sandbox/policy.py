@@ -71,7 +71,7 @@ class SandboxPolicy:
     """What a sandboxed program may do. Paths are real paths; those that do not exist are ignored.
 
     Attributes:
-        profile: ``read-only`` or ``workspace-write``, for people; `writable` says what it means here.
+        profile: ``read-only`` or ``workspace-write``, for people; `writable` has its folders.
         temporary: the private temporary folder, always writable.
         writable: folders that it may change.
         hidden: what it must not read.

@@ -1,4 +1,4 @@
-"""The sandbox of a workspace: which profile holds for whom, and the policy that it stands for."""
+"""The sandbox of a workspace: settings, the profile for each caller, and the policy of a profile."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OUTPUT = 1 << 30
 
 @dataclass(slots=True)
 class SandboxSettings:
-    """The settings; `docs/sandbox.md` says what each does."""
+    """The settings of ``experimental.sandbox``, from all files; see `docs/sandbox.md`."""
 
     profile: Profile = "workspace-write"
     user: Profile = "off"
@@ -206,7 +206,7 @@ class Sandbox:
             files.move()
 
     def restrict_rules(self) -> None:
-        """Where no sandbox holds a model's commands, have those ask that only a rule for everything allows.
+        """Without a sandbox, require approval for a model's commands that only a rule for everything allows.
 
         A rule that names the command still allows it, and so does the profile ``off`` in the configuration.
         """

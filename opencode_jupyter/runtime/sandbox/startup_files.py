@@ -1,4 +1,4 @@
-"""Start-up files that a sandboxed program makes, changes or deletes: undone until a person wants it.
+"""Start-up files that a sandboxed program makes, changes or deletes: undone until a person approves.
 
 bubblewrap makes those that exist read-only. What does not exist yet, and with Landlock all of them, can only be looked
 at afterwards: what is new is moved out of the project, and what was there is put back as it was.
