@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.config.save import ConfigFiles
-from opencode_jupyter.core.config.save import Place as Whose
+from opencode_jupyter.core.config.save import ConfigFiles, Scope
 from opencode_jupyter.core.errors import ToolError
 from tests.support.config_place import Place
 
@@ -94,7 +93,7 @@ def test_the_users_own_file(place: Place) -> None:
 
 def test_what_another_file_overrules_is_not_written(place: Place) -> None:
     place.write(place.here / "opencode.json", {"mcp": {"far": {"type": "local", "command": ["x"]}}})
-    whose: Whose
+    whose: Scope
     for whose in ("project", "user"):
         with pytest.raises(ToolError, match=r"its type would have no effect, because a/b/opencode.json overrides it"):
             files(place).save_server("far", ENTRY, whose)
