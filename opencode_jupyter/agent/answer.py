@@ -69,7 +69,7 @@ class Answer:
         steps: how many times the model was asked.
         finish: why it stopped, as OpenCode keeps it.
         ended: how the run ended.
-        value: the validated object, where a form of the answer was asked for; else None.
+        value: the validated object, if a form of the answer was requested; else None.
         notes: remarks for a person (a replay that differs, a retry).
     """
 

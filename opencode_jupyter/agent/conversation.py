@@ -70,7 +70,7 @@ class Conversation:
             bus.publish(DELTA, {**ids, "field": field, "delta": delta})
 
     def drop(self, message: Message, ids: Collection[str]) -> None:
-        """Remove parts from a message (what a broken stream had begun)."""
+        """Remove parts from a message (those of a broken stream)."""
         if not ids:
             return
         message.turns = None

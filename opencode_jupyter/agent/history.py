@@ -18,7 +18,7 @@ SUMMARY_QUESTION = "What did we do so far?"
 """The user's message that a compaction part means: the one that a summary answers."""
 ABORTED = "MessageAbortedError"
 NOTICE = {"notice": True}
-"""Metadata of a text part in which the agent loop says something to the model: it is no prompt."""
+"""Metadata of a text part that is a notice of the agent loop for the model, not a prompt."""
 
 
 def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
@@ -26,8 +26,8 @@ def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
 
     Args:
         message: the message.
-        first: it is where `after_summary` begins: if it asks for a summary, that is there. A question for one that was
-            never finished (the kernel ended) is passed over.
+        first: whether it is the message at `after_summary`: then its request for a summary was answered. A request
+            that was never answered (the kernel ended) is omitted.
     """
     return _user_turns(message, first) if message.role == "user" else _assistant_turns(message)
 
@@ -113,7 +113,7 @@ def _media_of_attachment(attachment: Attachment) -> MediaPiece | None:
 
 
 def media_of(mime: str, url: str, filename: Any = None) -> MediaPiece | None:
-    """A file part as a piece: only pictures and PDF files that are there as base64 data are sent."""
+    """A file part as a piece: only pictures and PDF files in base64 are sent."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None

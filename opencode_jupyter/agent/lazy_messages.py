@@ -27,7 +27,7 @@ class LazyMessages(list[dict[str, Any]]):
         self._wires: dict[str, tuple[Any, dict[str, Any]]] = {}
 
     def free_call_id(self, id: str) -> str:
-        """A call's id as the provider gave it, or one like it if that is taken in the session or by a running call."""
+        """The provider's id of a call, changed if another call of the session or a running one has it."""
         if self._ids is None:
             self._ids = {part.call_id for message in self._session.messages for part in message.calls}
         if not id:

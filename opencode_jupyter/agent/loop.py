@@ -181,7 +181,7 @@ class _Loop:
         run.report("part", end)
 
     def _fail_step(self, message: Message, step: Step, error: dict[str, Any]) -> None:
-        """The step ended in an error: what there is of it is kept, and the history stays one that can go on."""
+        """End a step with an error: its parts are kept, in a form that the conversation can continue with."""
         run = self.run
         step.close()
         message.info["error"] = error

@@ -46,7 +46,7 @@ async def prepare_run(run: Run) -> None:
     """Open the session, find agent and model, and put the user's message into it.
 
     Raises:
-        ToolError: no such session, agent or tool, or the session is at work.
+        ToolError: no such session, agent or tool, or the session is running.
         ModelError: there is no such model, or none is named anywhere.
     """
     workspace = run.workspace
@@ -145,7 +145,7 @@ SWITCHES_ORIGIN = "the prompt's tools"
 
 
 def _select_tools(run: Run) -> None:
-    """Turn a list of wanted tools into switches (all others are off), and patterns (``mcp_*``) into what they mean.
+    """Turn a list of selected tools into switches (all others are off), and patterns (``mcp_*``) into names.
 
     Raises:
         ToolError: a name is no tool's: a slip would leave on what was to be off.

@@ -1,7 +1,7 @@
 """Undo messages of a session and their changes of files; redo both while no prompt has come after.
 
-As in OpenCode: the messages stay, hidden behind the mark ``revert`` in the session's info, until the next prompt
-removes them (`cleanup`). Files are put back from the snapshots that the steps' ``patch`` parts name. Unlike there, a
+As in OpenCode: the messages stay, hidden by the mark ``revert`` in the session's info, until the next prompt
+removes them (`cleanup`). Files are restored from the snapshots that the steps' ``patch`` parts name. Unlike there, a
 file that somebody else has changed since is reported and kept, and no file is touched that the messages did not change.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEY = "revert"
 """Of a session's info: ``{"messageID", "partID"?, "snapshot"?, "diff"?}``, as OpenCode has it."""
 _WITHOUT_GIT = "revert:"
-"""Begins the call id under which files put back without git are remembered."""
+"""Prefix of the call id under which files restored without git are kept."""
 
 
 @dataclass
@@ -35,9 +35,9 @@ class Reverted:
 
     Attributes:
         messages: how many messages are hidden now, or are shown again.
-        files: those that were put back, absolute.
+        files: those that were restored, absolute.
         kept: those that were not, each with the reason.
-        diff: what became of the files, as git writes it.
+        diff: the change of the files, as git writes it.
         note: a remark for a person; "" for none.
     """
 
@@ -70,7 +70,7 @@ async def revert(
     force: bool = False,
     files: bool = True,
 ) -> Reverted:
-    """Hide a message and all that comes after it, and put back the files that these changed.
+    """Hide a message and all that comes after it, and restore the files that these changed.
 
     Args:
         workspace: whose.
@@ -78,11 +78,11 @@ async def revert(
         to: the first message that goes: itself, its id or its place; or a part's id, then what comes before it in its
             message stays. The first answer to a message of the user's takes that along. None: the last message of the
             user's after which files were changed.
-        force: put back files, too, that somebody else has changed since.
+        force: restore also files that somebody else has changed since.
         files: False reverts the messages alone.
 
     Raises:
-        ToolError: there is no such message, the session is at work, or the files can't be put back; then nothing has
+        ToolError: there is no such message, the session is running, or the files can't be restored; then nothing has
             happened.
     """
     _require_idle(session)
@@ -113,7 +113,7 @@ async def unrevert(workspace: ToolHost, session: Session, *, force: bool = False
     """Show again what `revert` hid, and bring the files back that it replaced.
 
     Raises:
-        ToolError: nothing is hidden, the session is at work, or the files can't be brought back; then nothing has
+        ToolError: nothing is hidden, the session is running, or the files can't be restored; then nothing has
             happened.
     """
     _require_idle(session)

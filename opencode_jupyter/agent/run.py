@@ -97,7 +97,7 @@ class Run:
         Raises:
             ModelError: the model could not be asked, or would not answer.
             ToolAbortedError: it was stopped; the session keeps what was finished.
-            ToolError: there is no such agent, or the session is at work already.
+            ToolError: there is no such agent, or the session is running another prompt.
         """
         return await self.execution.run()
 
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def represents_session(self) -> bool:
-        """True if the session's status is this run's: not while another run is at work in it."""
+        """True if the session's status is this run's: not while another run uses it."""
         return bool(self.session.id) and self.session.run in (None, self)
 
     @property
@@ -226,7 +226,7 @@ class Execution:
         return run.answer
 
     async def _close_connections(self) -> None:
-        """Let a stopped run leave no connection behind, not even one that only waits for the next request."""
+        """Close the connections of a stopped run, those kept for the next request too."""
         close_idle = getattr(getattr(self._run, "model", None), "close_idle", None)
         if close_idle is None:
             return

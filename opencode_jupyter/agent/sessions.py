@@ -44,7 +44,7 @@ class AgentSession(Session):
             The files that were restored, and those that were kept because somebody else had changed them (`Reverted`).
 
         Raises:
-            ToolError: there is no such message, or the session is at work.
+            ToolError: there is no such message, or the session is running.
         """
         from ..core.messages import Message
         from .revert import revert

@@ -45,7 +45,7 @@ ABORTED = "Tool execution aborted"
 
 
 class Step:
-    """One step of a run: after `run`, the message holds what came of it.
+    """One step of a run: after `run`, the message holds its result.
 
     Attributes:
         finish: the stream's last event; None if it broke off.
@@ -76,7 +76,7 @@ class Step:
         something, so their results go to the model instead of the same request.
 
         Raises:
-            ModelError: it broke off before that; the parts that had been begun are gone.
+            ModelError: it broke off before that; its parts are removed.
         """
         failure: ModelError | None = None
         async with anyio.create_task_group() as group:
@@ -189,7 +189,7 @@ class Step:
         self._incomplete.clear()
 
     def _discard(self) -> None:
-        """Take out everything the broken stream had begun, so that asking again does not double it."""
+        """Remove the parts of a broken stream, so that the next request does not double them."""
         arriving = list(self._incomplete.values())
         self.close()
         self._run.calls[:] = [call for call in self._run.calls if call not in arriving]

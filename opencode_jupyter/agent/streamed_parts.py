@@ -79,7 +79,7 @@ class StreamedParts:
             self._end(index)
 
     def remove(self) -> None:
-        """Remove the parts that the broken stream had begun, so that the next request does not double them."""
+        """Remove the parts of a broken stream, so that the next request does not double them."""
         self._open.clear()
         removed = {id for id in self.ids if any(part_id(part) == id for part in self._message.parts)}
         self.ids.clear()

@@ -21,7 +21,7 @@ NUDGE = f"Your answer must be given by calling the {NAME} tool. Call it now."
 DEFINITIONS = ("$defs", "definitions")
 """Where a schema keeps what its references lead to; these start at the top, so it has to stay there."""
 NUDGES = 2
-"""How often a model that answers in words is asked to use the tool, before the run fails."""
+"""How often a model that answers in text is asked to use the tool, before the run fails."""
 
 
 class StructuredOutput:
@@ -98,7 +98,7 @@ def _root_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _validate(adapter: TypeAdapter[Any], value: Any) -> Any:
-    """The answer as the type that was asked for.
+    """The answer as the requested type.
 
     Raises:
         ValidationError: it does not fit.

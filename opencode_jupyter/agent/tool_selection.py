@@ -37,7 +37,7 @@ class AvailableTools:
         return list(self._tools)
 
     def without_tools(self) -> AvailableTools:
-        """The same for a model that may not call anything any more: what it calls all the same is not done."""
+        """The same for a model that must make no more calls: calls that it makes nevertheless are invalid."""
         return AvailableTools({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
 
     def resolve_call(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:

@@ -36,7 +36,7 @@ class Case:
         files: what is put into the run's folder before: names to texts, bytes or paths of files; or the path of a
             folder, whose content is copied.
         setup: run in the folder then: a command, or a function of the workspace (plain or async).
-        tags: words to group cases by.
+        tags: labels to group cases by.
         id: its name; its place among the cases if left out.
         metadata: whatever else scorers need.
     """

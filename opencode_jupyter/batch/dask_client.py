@@ -37,7 +37,7 @@ STOP_WAIT = 2.0
 FETCH_THREADS = 4
 """Threads that fetch results. Where a worker died with some, fetching them blocks until others have made them anew."""
 CLIENT_THREADS = 4
-"""Threads for everything else: what the others need to make them anew must never wait behind the fetching."""
+"""Threads for everything else, which must never wait for the fetching."""
 
 
 async def run_on_dask(
@@ -127,7 +127,7 @@ class DaskBatch:
             try:
                 try:
                     result: RunResult = await self._on_client(future.result, pool=self._fetch_threads)
-                finally:  # at once: Dask begins a run anew whose worker dies while its result is still wanted
+                finally:  # at once: Dask starts a run again if its worker dies while its result is still needed
                     await self._on_client(future.release)
                 outcome = await unpack(self._workspace, result, job.request)
                 _validate(outcome, job.options.get("format"))
@@ -203,7 +203,7 @@ def _plain_job(job: BatchJob) -> BatchJob:
     """A job in plain data for the task graph, without the request itself.
 
     Raises:
-        TypeError: a model is no name, or it goes on in a session, which is not there.
+        TypeError: a model is no name, or the job continues a session, which the worker does not have.
     """
     options = dict(job.options)
     model, form = options.get("model"), options.get("format")

@@ -285,7 +285,7 @@ async def evaluate(workspace: ToolHost, cases: Iterable[Any], scorers: Any, **op
 
     Raises:
         TypeError: something is no case or no scorer.
-        ValueError: an option has a wrong value, there is nothing to do, or names are there twice.
+        ValueError: an option has a wrong value, there is nothing to do, or a name is used twice.
         ToolError: `path` is no file of an evaluation, or can't be written.
         ToolAbortedError: it was stopped; the rows that were done are in `path`.
     """

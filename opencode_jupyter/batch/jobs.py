@@ -68,7 +68,7 @@ def jobs_of(requests: Iterable[Any], defaults: Mapping[str, Any], timeout: float
         timeout: seconds for each that names none.
 
     Raises:
-        TypeError: it is no list of requests, or one of them is none; the message says which and what is wanted.
+        TypeError: it is no list of requests, or one of them is invalid; the message says which and what is allowed.
     """
     if isinstance(requests, (str, bytes, Mapping)) or not isinstance(requests, Iterable):
         raise TypeError("map() takes a list of requests: map(['first', 'second'], model=...)")
@@ -196,7 +196,7 @@ class EvaluateOptions(RunOptions):
         models: several models, side by side: a list, or a dict of labels and models.
         n: how often each model runs each case.
         keep: leave the folders of the runs where they are, under ``runs`` of the data folder.
-        path: a file in which each row is saved as soon as it is there; rows that it has already are not run again,
+        path: a file in which each row is saved as soon as it exists; rows that it already has are not run again,
             unless they failed, or their case, model or settings have changed.
         seed: for the order in which the cases are run.
 

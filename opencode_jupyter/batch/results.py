@@ -42,7 +42,7 @@ class Lost:
 
     Attributes:
         worker: its address.
-        calls: the tool calls that had begun there: what they did to files stays done.
+        calls: the tool calls that had started there: their changes of files remain.
     """
 
     worker: str
@@ -57,7 +57,7 @@ class Outcome:
         index: the request's place.
         request: as it was given.
         text: the answer's text, or the tool's output.
-        value: the validated object where a `format` was asked for; the `ToolResult` of a tool call; else None.
+        value: the validated object if a `format` was requested; the `ToolResult` of a tool call; else None.
         steps: how many times the model was asked.
         calls: tool calls, those of child sessions not counted.
         tokens: of all requests to the model.
@@ -68,8 +68,8 @@ class Outcome:
         ended: as in `Answer.ended`, or "failed".
         model: ``provider:model``; "" for a tool call.
         directory: where it ran.
-        attempts: how often it was begun: more than once if a worker was lost.
-        lost: the attempts that were lost, with what they had begun.
+        attempts: how often it was started: more than once if a worker was lost.
+        lost: the attempts that were lost, with the calls that they had started.
         worker: the Dask worker it ran on; "" for this process.
         answer: the `Answer`; None for tool calls and where there is none.
         extra: what else is kept with it: ``copied`` (the root of the copy it worked in), an evaluation's ``scores``.

@@ -30,7 +30,7 @@ RUNS = "runs"
 
 
 class RunFolders:
-    """Gives each run its place.
+    """Gives each run its folder.
 
     Args:
         workspace: whose runs they are.
@@ -39,7 +39,7 @@ class RunFolders:
             worktree at the last commit; ``fresh``: an empty folder; None: all in the workspace's folder.
 
     Raises:
-        ToolError: a worktree is wanted and this is no git repository with a commit.
+        ToolError: worktrees are requested and this is no git repository with a commit.
     """
 
     def __init__(self, workspace: ToolHost, batch: str, isolate: Isolate | None = None) -> None:
@@ -145,7 +145,7 @@ SHARED_ATTRIBUTES = ("bus", "hooks", "permissions", "questions", "store", "calls
 
 @contextmanager
 def _share_state(workspace: ToolHost, other: ToolHost) -> Iterator[None]:
-    """Let another workspace tell, ask and store through this one; it must have its own again when it closes."""
+    """Let another workspace publish, ask and store through this one; it gets its own objects back when it closes."""
     original = {name: getattr(other, name) for name in SHARED_ATTRIBUTES}
     for name in SHARED_ATTRIBUTES:
         setattr(other, name, getattr(workspace, name))

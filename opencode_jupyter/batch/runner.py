@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DEFAULT_WAIT = 2.0
 """Seconds that all wait where the provider did not say how long."""
 MAX_WAIT = 120.0
-"""Seconds that the others wait at most for what one was told."""
+"""Longest pause, in seconds, of all runs of a provider."""
 
 
 class ProviderPauses:
@@ -77,7 +77,7 @@ class PacedModel:
         """The model's own, once its provider may be asked.
 
         Raises:
-            ModelError: as the model itself; what says "too many" holds back the others too.
+            ModelError: as the model itself; one that reports too many requests pauses the others too.
         """
         provider = self._model.info.provider
         await self._pauses.wait(provider)
@@ -120,7 +120,7 @@ class Runner:
         self._sessions: dict[str, ToolHost] = {}
 
     def has_session(self, session_id: str) -> bool:
-        """Return whether a session is that of a run, or was begun by one."""
+        """Return whether a session is that of a run, or a child of one."""
         return self.run_of(session_id) is not None
 
     def run_of(self, session_id: str | None) -> str | None:
@@ -236,7 +236,7 @@ def _fill_outcome(outcome: Outcome, answer: Answer) -> None:
 
 
 async def _with_time_limit(run: Run, timeout: float | None, waits: Callable[[], bool]) -> Answer:
-    """A run's answer; its clock stands still while it waits for a person.
+    """A run's answer within its time limit; time spent waiting for a person does not count.
 
     Raises:
         RunTimeoutError: its time is up.

@@ -212,7 +212,7 @@ def command(line: str, *, timeout: float = COMMAND_SECONDS) -> Scorer:
 
 
 def model_graded(model: Any, rubric: str) -> Scorer:
-    """A model says from 0 to 1 how well the answer meets the rubric.
+    """A model grades from 0 to 1 how well the answer meets the rubric.
 
     Args:
         model: who grades: a name or a `Model`.

@@ -36,7 +36,7 @@ async def export(workspace: ToolHost, session: str | Session) -> dict[str, Any]:
 
 
 async def export_file(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
-    """`export` into a file; one that is there is replaced as a whole.
+    """`export` into a file; an existing one is replaced as a whole.
 
     Raises:
         KeyError: there is none of that id.

@@ -88,12 +88,12 @@ class NewIds:
 MAX_BYTES = 256 * 1024 * 1024
 """Bytes of a file that is read: a session of 5,000 steps has some 50 MB, and reading takes ten times a file's size."""
 ABORTED = "Tool execution aborted"
-"""OpenCode's words for a call that nobody is at work on any more."""
+"""OpenCode's error text for a call that no longer runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedSession:
-    """A session that was taken in.
+    """An imported session.
 
     Attributes:
         session: it.
@@ -108,7 +108,7 @@ class ImportedSession:
 async def import_(
     workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
 ) -> AgentSession:
-    """Take in a session from a file or from data in OpenCode's export format.
+    """Import a session from a file or from data in OpenCode's export format.
 
     It belongs to the workspace's folder from then on, as with OpenCode's own import. See `import_session`.
 
@@ -119,7 +119,7 @@ async def import_(
 
     Raises:
         SessionFileError: it is no session, or not a whole one; the message names the place. Nothing was changed.
-        ToolError: the session it would replace is at work.
+        ToolError: the session it would replace is running.
     """
     return (await import_session(workspace, source, replace=replace)).session
 
@@ -127,7 +127,7 @@ async def import_(
 async def import_session(
     workspace: ToolHost, source: Mapping[str, Any] | str | os.PathLike[str], *, replace: bool = False
 ) -> ImportedSession:
-    """`import_`, and what became of it."""
+    """`import_`, with how the session was imported."""
     data = await asyncio.to_thread(_load_and_check, source)
     info, messages = _as_local(data["info"], workspace), data["messages"]
     existing = await _read_existing(workspace, info["id"])
@@ -145,7 +145,7 @@ async def import_session(
 
 
 async def store_session(workspace: ToolHost, info: Data, messages: list[Data]) -> AgentSession:
-    """Store a whole session in one transaction and take it into the workspace."""
+    """Store a whole session in one transaction and add it to the workspace."""
     messages = workspace.masked(messages)
     session: AgentSession = workspace.sessions.session_type.from_wire(info)
     for message in messages:
@@ -227,7 +227,7 @@ def _normalize_message(message: Data, session: Data) -> Data:
 
 
 def aborted_state(state: Data, start: int, end: int) -> Data:
-    """The state of a call that nobody works on any more; it starts at `start` if it has no time of its own."""
+    """The state of a call that no longer runs; it starts at `start` if it has no time of its own."""
     start = (state.get("time") or {}).get("start") or start
     metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}
     time = {"start": start, "end": max(start, end)}

@@ -25,7 +25,7 @@ _ENDING = ("step-finish", "patch")
 
 
 async def export_jsonl(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
-    """Write a session's events into a file; one that is there is replaced as a whole.
+    """Write a session's events into a file; an existing one is replaced as a whole.
 
     Raises:
         UnknownSessionError: there is no such session.
@@ -62,7 +62,7 @@ def events_of(data: Data) -> list[Data]:
             timed.append((max(clock, end or 0), _event("message.part.updated", {"part": part})))
         if completed:
             timed.append((max(completed, clock), _event("message.updated", {"info": message_info})))
-    timed.sort(key=lambda entry: entry[0])  # stable: what has no time of its own stays behind what came before it
+    timed.sort(key=lambda entry: entry[0])  # stable: an event without a time stays after the one before it
     last = timed[-1][0]
     timed.append((max(last, info["time"]["updated"]), _event("session.updated", {"info": info})))
     return [{"time": time, **event} for time, event in timed]

@@ -21,7 +21,7 @@ from ..events import Usage
 
 Data = dict[str, Any]
 NO_MODEL = {"providerID": "opencode_jupyter", "modelID": "none"}
-"""Stands where no model was at work: calls made by hand."""
+"""The model of calls made by hand."""
 
 
 class SessionFileError(ToolError):
@@ -278,7 +278,7 @@ def _mistake(location: str, expected: str, value: Any) -> SessionFileError:
 
 
 def _describe_value(value: Any) -> str:
-    """A value in words, its own text cut."""
+    """A short description of a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):

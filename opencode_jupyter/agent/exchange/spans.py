@@ -1,8 +1,8 @@
 """A session as spans, after OpenTelemetry's semantic conventions for generative AI.
 
 ``invoke_agent`` for each request of the user's, in it ``chat`` for each answer of the model's and ``execute_tool`` for
-each call; what a task's child session did is inside the call that began it. Times are those of the parts. What was
-said and called is only included on request.
+each call; what a task's child session did is inside the call that began it. Times are those of the parts. Message
+content is only included on request.
 
 The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/ (names checked with
 opentelemetry-semantic-conventions 0.66b2).
@@ -84,7 +84,7 @@ class SessionTree:
 def spans_of(tree: SessionTree, *, content: bool = False) -> list[Span]:
     """The spans of a session and of those that it began, outer ones first.
 
-    With `content` also what was said, called and answered; it may be personal, and large.
+    `content` includes texts, arguments and outputs, which may be personal, and large.
     """
     return _Tracer(_hex_id(tree.info["id"], 32), content).session(tree, "")
 
@@ -272,7 +272,7 @@ def _json(value: Any) -> str:
 
 SCOPE = "opencode_jupyter"
 MAX_DEPTH = 10
-"""Levels of sessions begun by sessions that are followed."""
+"""Levels of child sessions that are followed."""
 
 
 async def session_spans(workspace: ToolHost, session: str | Session, *, content: bool = False) -> list[Span]:
@@ -290,7 +290,7 @@ async def export_otlp(
 ) -> Path:
     """Write a session's spans as OTLP JSON, which OpenTelemetry's collectors read from files. Needs no extra.
 
-    A file that is there is replaced as a whole. `content` is as in `spans_of`.
+    An existing file is replaced as a whole. `content` is as in `spans_of`.
 
     Raises:
         UnknownSessionError: there is no such session.

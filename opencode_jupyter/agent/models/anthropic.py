@@ -315,7 +315,7 @@ def wire_id(id: str) -> str:
 
 
 def _text_block(piece: Any) -> dict[str, Any] | None:
-    """A block of text; None for one without words, which the API refuses."""
+    """A block of text; None for blank text, which the API refuses."""
     if not isinstance(piece, TextPiece) or not piece.text.strip():
         return None
     return {"type": "text", "text": piece.text}

@@ -37,7 +37,7 @@ def from_environment(names: Iterable[str]) -> Key | None:
 
 
 def from_keyring(provider: str) -> Key | None:
-    """A key from the system's keyring, if the ``keyring`` package and a backend of some safety are there.
+    """A key from the system's keyring, if the ``keyring`` package and a safe backend are installed.
 
     Blocks: a person may have to unlock it.
     """

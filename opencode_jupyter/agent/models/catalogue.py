@@ -12,7 +12,7 @@ from ..model import Cost, ModelInfo
 FILE = Path(__file__).with_name("catalogue.json")
 """Made by ``bench/make_model_catalogue.py``."""
 _VERSION = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{3}|latest|preview(-[\d-]+)?)$")
-"""What a provider puts behind a model's name for one day's version of it."""
+"""The suffix of a model's name for a dated version."""
 _NO_IMAGES = re.compile(r"^(gpt-3\.5|o1-mini|o1-preview|o3-mini|gpt-oss|gpt-4$|gpt-4-\d{4}|gpt-4-32k|claude-2|gemma-)")
 """Models of OpenAI, Anthropic and Google that take no pictures."""
 _IMAGES = re.compile(

@@ -77,14 +77,14 @@ class PartAssembler:
         self._events: list[Event] = []
 
     def take_events(self) -> list[Event]:
-        """The events since the last time."""
+        """The events since the last call of this method."""
         events, self._events = self._events, []
         return events
 
     # ------------------------------------------------------------------ text and reasoning
 
     def add_text(self, text: str) -> None:
-        """Words of the answer."""
+        """Add text of the answer."""
         if not text:
             return
         self.end_reasoning()
@@ -94,13 +94,13 @@ class PartAssembler:
         self._events.append(TextDelta(self._text, text))
 
     def end_text(self, metadata: dict[str, Any] | None = None) -> None:
-        """These words are over, if there are any."""
+        """End the text, if one is open."""
         if self._text is not None:
             self._events.append(TextEnd(self._text, metadata))
             self._text = None
 
     def add_reasoning(self, text: str, *, begin: bool = False) -> None:
-        """Words of a thought; with `begin` one begins though there are no words (it may have a signature only)."""
+        """Add reasoning; `begin` starts a part without a text, which may have a signature only."""
         if not text and not begin:
             return
         self.end_text()
@@ -111,14 +111,14 @@ class PartAssembler:
             self._events.append(ReasoningDelta(self._reasoning, text))
 
     def end_reasoning(self, metadata: dict[str, Any] | None = None) -> None:
-        """The thought is over, if there is one."""
+        """End the reasoning, if a part is open."""
         if self._reasoning is not None:
             self._events.append(ReasoningEnd(self._reasoning, metadata))
             self._reasoning = None
 
     @property
     def is_reasoning(self) -> bool:
-        """True if a thought is open."""
+        """True if a part of reasoning is open."""
         return self._reasoning is not None
 
     # ------------------------------------------------------------------ calls
@@ -128,7 +128,7 @@ class PartAssembler:
         return name in self._known
 
     def start_call(self, provider_id: str, name: str) -> OpenCall:
-        """A call begins; more of its name may follow (`add_name`)."""
+        """Start a call; more of its name may follow (`add_name`)."""
         self.end_text()
         self.end_reasoning()
         call = OpenCall(self._new_index(), provider_id, "")
@@ -137,11 +137,11 @@ class PartAssembler:
         return call
 
     def add_name(self, call: OpenCall, piece: str) -> None:
-        """More of a call's name, or the same once more: servers differ."""
+        """Add to a call's name; some servers repeat the whole name."""
         if not piece or call.started or piece == call.name:
             return
         if piece.startswith(call.name) and piece in self._known:
-            call.name = piece  # said again, from its beginning
+            call.name = piece  # sent again from its beginning
         else:
             call.name += piece
         longer = any(name != call.name and name.startswith(call.name) for name in self._known)
@@ -149,7 +149,7 @@ class PartAssembler:
             self._start(call)
 
     def add_arguments(self, call: OpenCall, text: str) -> None:
-        """More of a call's arguments."""
+        """Add to a call's arguments."""
         if not text:
             return
         self._start(call)
@@ -157,7 +157,7 @@ class PartAssembler:
         self._events.append(CallDelta(call.index, text))
 
     def end_call(self, call: OpenCall) -> None:
-        """A call is whole."""
+        """End a call, whose arguments are complete."""
         if call.ended:
             return
         self._start(call)
@@ -166,7 +166,7 @@ class PartAssembler:
         self._events.append(CallEnd(call.index, call.id, name, call.arguments_text, call.metadata))
 
     def end_all(self) -> None:
-        """The answer is whole: so is all that is still open."""
+        """End the answer, and every part that is still open."""
         self.end_text()
         self.end_reasoning()
         for call in self.calls:

@@ -117,7 +117,7 @@ class RequestContext:
         secrets: texts that must not be shown.
         key_from: where the key came from, for a person; "" if none was sent.
         key_names: variables that may hold a key.
-        similar_models: gives model ids that resemble the one asked for; looked for when there is an error.
+        similar_models: returns ids of models that resemble the requested one; called for errors only.
         local: a server of the user's own (Ollama and the like).
     """
 
@@ -234,7 +234,7 @@ def _error_kind(status: int | None, text: str, value: Any) -> Kind:
     if status == 404 or (status in (400, 403, 422, None) and _NO_MODEL.search(text)):
         return "not_found"
     if status in (400, 403) and _QUOTA.search(text):
-        return "quota"  # Anthropic says 400 for an empty balance
+        return "quota"  # Anthropic's status for an empty balance is 400
     if status in (401, 403):
         return "auth"
     if status == 408:
@@ -262,7 +262,7 @@ def _provider_text(value: Any, text: str) -> tuple[str, str]:
     if not isinstance(error, Mapping):
         error = {**value, "message": error} if isinstance(error, str) else value
     names = " ".join(str(error.get(key) or "") for key in ("code", "type", "status"))
-    more = error.get("metadata")  # OpenRouter: the answer of the provider behind it
+    more = error.get("metadata")  # OpenRouter: the answer of the provider that it uses
     raw = more.get("raw") if isinstance(more, Mapping) else None
     for key in ("message", "detail", "error_description", "title"):
         text_of_key = error.get(key)

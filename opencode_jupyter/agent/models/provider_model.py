@@ -1,4 +1,4 @@
-"""A provider's model behind the protocol of `agent.model`."""
+"""A provider's model, by the protocol of `agent.model`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 MAX_JSON_BYTES = 32 * 1024 * 1024
 """Bytes of an answer that is no stream."""
 DRAIN_SECONDS = 0.25
-"""Seconds to wait for the end of a stream whose last event is there: then its connection can be used again."""
+"""Seconds to wait for the end of a stream after its last event, so that its connection can be used again."""
 USAGE_SECONDS = 3.0
 """Seconds to wait for more once the provider has sent why it stopped."""
 SHOWN_CHARS = 120

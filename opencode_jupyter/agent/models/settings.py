@@ -27,7 +27,7 @@ class Provider:
         timeout: seconds without data after which a request is given up; None for no limit.
         models: the configuration's entries for its models.
         options: the configuration's other options, for requests.
-        listed: only the models named in `models` are there.
+        listed: it has only the models named in `models`.
     """
 
     id: str

@@ -70,7 +70,7 @@ def gemini(node: Any) -> Any:
         else:
             out[key] = gemini(value)
     if "enum" in out and isinstance(out["enum"], list) and out.get("type") in ("integer", "number"):
-        out["type"] = "string"  # also where the type stands behind: texts are no integers
+        out["type"] = "string"  # also if the type comes after the enum: texts are no integers
     combined = any(isinstance(out.get(key), list) for key in COMBINERS)
     kind = out.get("type")
     if kind == "object" and isinstance(out.get("properties"), dict) and isinstance(out.get("required"), list):

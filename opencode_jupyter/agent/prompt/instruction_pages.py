@@ -19,7 +19,7 @@ TIMEOUT = 5.0
 FRESH_SECONDS = 600.0
 """Seconds after which a page is fetched again."""
 RETRY_SECONDS = 60.0
-"""Seconds after which a page that could not be had is tried again."""
+"""Seconds after which a page that could not be fetched is tried again."""
 
 
 class InstructionPages:
@@ -33,7 +33,7 @@ class InstructionPages:
         self._pages: dict[str, tuple[float, str, str]] = {}
 
     async def texts(self, urls: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
-        """The pages that could be had with their addresses, and a sentence about each other one."""
+        """The fetched pages with their addresses, and a sentence about each page that failed."""
         if not urls:
             return [], []
         urls = list(dict.fromkeys(urls))

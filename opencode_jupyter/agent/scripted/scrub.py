@@ -42,7 +42,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("pypi-", r"\bpypi-[A-Za-z0-9_-]{30,}"),
     ("eyJ", r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?"),  # JWT
 )
-"""What secrets look like, each behind a text that it holds (looked for first, since that is quick)."""
+"""Forms of secrets, each after a text that it contains, which is searched first because that is quick."""
 _WHOLE = tuple((hint, re.compile(form)) for hint, form in _FORMS)
 _NAMED = (
     r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?token|"

@@ -86,7 +86,7 @@ class Snapshots:
     # ------------------------------------------------------------------ putting back
 
     async def run_exclusive(self, work: Callable[[Shadow], T]) -> T:
-        """Do something that takes several steps, while nobody else is at work here; `work` runs on a thread.
+        """Run several steps with the snapshots locked; `work` runs on a thread.
 
         Raises:
             ToolError: it can't be done; the message has the reason.
@@ -102,7 +102,7 @@ class Snapshots:
     # ------------------------------------------------------------------ how it runs
 
     def why_not(self) -> str | None:
-        """Why there are no snapshots here, in words; None if there are."""
+        """The reason why there are no snapshots here, for people; None if there are."""
         worktree = self._workspace.worktree
         if self._workspace.config.data.get("snapshot") is False:
             return "snapshots are switched off (snapshot: false in the configuration)"

@@ -373,7 +373,7 @@ def chunks(paths: list[str]) -> Iterator[list[str]]:
 
 
 def _is_behind_link(worktree: Path, path: str) -> bool:
-    """Return whether a folder of a recorded path is a symbolic link now: git refuses to look behind it."""
+    """Return whether a folder of a recorded path is a symbolic link now: git refuses to follow it."""
     folder = os.path.dirname(path)
     while folder:
         if os.path.islink(os.path.join(worktree, folder)):

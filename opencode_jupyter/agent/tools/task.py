@@ -123,7 +123,7 @@ def _resume_hint(child: Session) -> str:
 
 
 def _check_depth(workspace: ToolHost, session: Session) -> None:
-    """Refuse a task that is begun too deep inside other tasks.
+    """Refuse a task that is nested too deeply in other tasks.
 
     Raises:
         ToolError: it is.
@@ -149,7 +149,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
     """The session of an earlier task, if one is named; None for a new one. And what to say about it.
 
     Raises:
-        ToolError: the one that is named can't go on.
+        ToolError: the named one cannot be continued.
     """
     task_id = args.task_id
     if not task_id:
@@ -161,7 +161,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
         return None, anew
     if session.id in _ancestors(ctx.workspace, caller):
         raise ToolError(f"{task_id} is the conversation that this call belongs to, so it can't be given a task.")
-    if session.parent_id is None:  # a person's own conversation is no place for a model's words
+    if session.parent_id is None:  # a model must not write into a person's own conversation
         return None, anew
     if session.run is not None:
         raise ToolError(f"The task {task_id} is still running. Wait for its result, or leave task_id out.")
@@ -169,13 +169,13 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
 
 
 def _disabled_tools(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
-    """The tools that the agent may not use within a task."""
+    """The tools that the agent must not use within a task."""
     off = ["todowrite", "todoread"]
     if not any(rule.permission == "task" for rule in agent.permission):
         off.append("task")
     off += [str(name) for name in workspace.config.get("experimental", "primary_tools", default=()) or ()]
     if caller is not None and evaluate("edit", "*", caller.permission).action == "deny":
-        # an agent that may not change files can't have another one do it
+        # an agent that cannot change files must not have another one do it
         tools = map(workspace.registry.get, workspace.registry.names())
         off += [*sorted(EDIT_TOOLS), *(tool.id for tool in tools if tool is not None and tool.permission == "edit")]
     return list(dict.fromkeys(off))
@@ -233,7 +233,7 @@ class _Report:
     def metadata(self) -> dict[str, Any]:
         """``sessionId``, ``model`` and, as ``summary``, the agent's calls with their states."""
         known = self._child.model
-        with contextlib.suppress(AttributeError):  # it has not begun
+        with contextlib.suppress(AttributeError):  # it has not started
             known = self._work.model_wire
         metadata: dict[str, Any] = {"sessionId": self._child.id}
         if known is not None:
