@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError
@@ -52,26 +53,20 @@ class PromptOptions:
     structured: StructuredOutput | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise InvalidArgumentsError(f"the prompt must be a text, not {type(self.text).__name__}")
+        check_kind(self.text, str, "the prompt", "a text")
+        for name in ("agent", "system", "title"):
+            check_kind(getattr(self, name), (str, NoneType), name, "a text")
+        check_kind(self.session, (str, Session, NoneType), "session", "a Session or its id")
+        check_kind(self.record, (str, os.PathLike, NoneType), "record", "a path")
         if self.max_steps is not None and (type(self.max_steps) is not int or self.max_steps < 1):
             raise InvalidArgumentsError("max_steps must be a whole number above 0")
         if self.model is not None and not isinstance(self.model, str) and not hasattr(self.model, "stream"):
             raise InvalidArgumentsError(
                 f"model must be a name, such as 'openai:gpt-5', or a model's object, not {type(self.model).__name__}"
             )
-        for name in ("agent", "system", "title"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                raise InvalidArgumentsError(f"{name} must be a text, not {type(value).__name__}")
-        if self.session is not None and not isinstance(self.session, str | Session):
-            raise InvalidArgumentsError(f"session must be a Session or its id, not {type(self.session).__name__}")
-        if self.record is not None and not isinstance(self.record, str | os.PathLike):
-            raise InvalidArgumentsError(f"record must be a path, not {type(self.record).__name__}")
         if isinstance(self.files, str | os.PathLike):  # it would be taken letter by letter
             raise InvalidArgumentsError(f"files= takes a list of paths, such as [{str(self.files)!r}]")
-        if not isinstance(self.files, Iterable):
-            raise InvalidArgumentsError(f"files= takes a list of paths, not {type(self.files).__name__}")
+        check_kind(self.files, Iterable, "files", "a list of paths")
         self.files = list(self.files)
         self._read_tools()
         self.structured = None if self.format is None else StructuredOutput(self.format)
@@ -82,8 +77,7 @@ class PromptOptions:
             return
         if isinstance(tools, str):
             raise InvalidArgumentsError(f"tools= takes a list of names, such as [{tools!r}], or a dict of names")
-        if not isinstance(tools, Iterable):
-            raise InvalidArgumentsError(f"tools= takes a list of names or a dict of names, not {type(tools).__name__}")
+        check_kind(tools, Iterable, "tools", "a list of names or a dict of names")
         names = list(tools)
         for name in names:
             check_kind(name, str, "each name in tools=", "a tool's id")
