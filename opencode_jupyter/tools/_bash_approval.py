@@ -51,14 +51,14 @@ async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str
     )
     requests = reading() if len(command) < SHORT else await run_in_thread(reading)
     _refuse_interactive(command, requests)
-    patterns, _ = _named(ctx, requests)
+    patterns, _ = _patterns_to_request(ctx, requests)
     if not any(
-        rule.action == "deny" for rule in _rules(ctx, patterns)
+        rule.action == "deny" for rule in _deciding_rules(ctx, patterns)
     ):  # what is refused anyway is not asked for first
         await _ask_for_folders(ctx, command, requests)
         await ask_for_secrets(ctx, requests.reads, {"command": command})
     while patterns:
-        patterns, stricter = _named(ctx, requests)  # rules may have come while an answer was waited for
+        patterns, stricter = _patterns_to_request(ctx, requests)  # rules may have come while an answer was waited for
         always = list(dict.fromkeys([*requests.always, *(rule for reading in stricter for rule in reading.always)]))
         metadata: dict[str, Any] = {"command": command}
         if requests.reasons and (stricter or any(p.startswith(NOT_ANALYSED) for p in patterns)):
@@ -95,9 +95,9 @@ def _refuse_interactive(command: str, requests: ShellRequests) -> None:
             )
 
 
-def _named(ctx: ToolContext, requests: ShellRequests) -> tuple[list[str], list[Reading]]:
+def _patterns_to_request(ctx: ToolContext, requests: ShellRequests) -> tuple[list[str], list[Reading]]:
     """What to ask for as the rules are now, and the readings among it."""
-    stricter = _stricter(ctx, requests) if requests.patterns else []
+    stricter = _stricter_readings(ctx, requests) if requests.patterns else []
     return list(dict.fromkeys([*requests.patterns, *(reading.pattern for reading in stricter)])), stricter
 
 
@@ -112,13 +112,13 @@ async def _ask_for_folders(ctx: ToolContext, command: str, requests: ShellReques
     await ctx.ask("external_directory", patterns, globs, metadata)
 
 
-def _rules(ctx: ToolContext, patterns: list[str]) -> list[Rule]:
+def _deciding_rules(ctx: ToolContext, patterns: list[str]) -> list[Rule]:
     """The rule that decides each pattern now; none in a call that is not the workspace's."""
     call = ctx.workspace.calls.get(ctx.call_id)
     return ctx.workspace.permissions.check("bash", patterns, call.ruleset) if call is not None else []
 
 
-def _stricter(ctx: ToolContext, requests: ShellRequests) -> list[Reading]:
+def _stricter_readings(ctx: ToolContext, requests: ShellRequests) -> list[Reading]:
     """The other readings of the command that the rules treat more strictly than what OpenCode asks for.
 
     So ``time rm x`` is asked as OpenCode asks it, but is refused where ``rm *`` is, and still asked where only

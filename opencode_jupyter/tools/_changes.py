@@ -24,7 +24,7 @@ MAX_BYTES = 256 << 20
 """A file to edit or overwrite is held in memory several times over (text, diff, the content for undo)."""
 
 
-def load(path: Path) -> bytes | None:
+def read_content(path: Path) -> bytes | None:
     """The file's content, or None if there is none.
 
     Raises:
@@ -34,8 +34,8 @@ def load(path: Path) -> bytes | None:
     if status is None:
         return None
     if stat.S_ISDIR(status.st_mode):
-        raise _paths.is_folder(path)
-    _paths.regular(path, status)
+        raise _paths.folder_error(path)
+    _paths.check_regular(path, status)
     if status.st_size > MAX_BYTES:
         raise ToolError(
             f"{path} has {status.st_size >> 20} MiB, too much to change in memory (the limit is {MAX_BYTES >> 20} "
@@ -80,14 +80,14 @@ def check_unchanged(ctx: ToolContext, path: Path, started: Snapshot | None) -> N
         raise FileChangedError(str(path), now.modified_ns, started.taken_ns if started else 0)
 
 
-async def ask(ctx: ToolContext, path: Path, patch: str) -> None:
+async def request_edit(ctx: ToolContext, path: Path, patch: str) -> None:
     """Ask to change `path` by `patch`; a dry run ends here.
 
     Raises:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
     metadata = {"filepath": printable(str(path)), "diff": shorten(printable(patch))}
-    await ctx.ask("edit", _paths.patterns(ctx, path), ["*"], metadata)
+    await ctx.ask("edit", _paths.rule_patterns(ctx, path), ["*"], metadata)
     ctx.proceed()
 
 
@@ -124,7 +124,7 @@ PROGRESS_FROM = 50
 """Files from which on the card counts them."""
 
 
-async def hold(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
+async def lock_files(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
     """Hold the lock of every file until `stack` ends; always in the same order, so that two calls can't block."""
     for path in await anyio.to_thread.run_sync(_targets, paths):
         await stack.enter_async_context(ctx.hold(path))
@@ -234,7 +234,9 @@ def _check(ctx: ToolContext, result: Result) -> None:
     if _paths.real(result.named) != result.path:
         raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
     status = _paths.status(result.path)
-    if (status is None) != (result.before is None) or (status is not None and load(result.path) != result.before):
+    if (status is None) != (result.before is None) or (
+        status is not None and read_content(result.path) != result.before
+    ):
         known = ctx.workspace.files.get(ctx.session_id, result.path)
         modified = status.st_mtime_ns if status is not None else 0
         raise FileChangedError(str(result.named), modified, known.taken_ns if known is not None else 0)
@@ -248,7 +250,7 @@ def _formatted(
     for path in remaining:
         real = _paths.real(path)
         result = by_place.get(real)
-        now = load(real)
+        now = read_content(real)
         if result is None or now is None or now == result.after:
             continue
         ctx.workspace.changes.amend(recorded[real], now)

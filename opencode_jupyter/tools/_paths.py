@@ -48,7 +48,7 @@ def find_program(name: str) -> str | None:
     return os.path.abspath(path) if path else None
 
 
-def is_folder(path: Path) -> ToolError:
+def folder_error(path: Path) -> ToolError:
     """The error for a folder where a file is needed."""
     return ToolError(
         f"Path is a directory, not a file: {path}",
@@ -75,14 +75,14 @@ def status(path: Path) -> os.stat_result | None:
         raise ToolError(explain(error, path)) from error
 
 
-def patterns(ctx: ToolContext, path: Path) -> list[str]:
+def rule_patterns(ctx: ToolContext, path: Path) -> list[str]:
     """The patterns that rules are matched with: the path from the worktree, and that of the file a link leads to."""
     relative = ctx.workspace.relative(path)
     actual = ctx.workspace.relative(path, follow=True)
     return [relative] if actual == relative else [relative, actual]
 
 
-def regular(path: Path, status: os.stat_result) -> None:
+def check_regular(path: Path, status: os.stat_result) -> None:
     """Go on only with a regular file: reading a pipe or a device might never end.
 
     Raises:
@@ -95,7 +95,7 @@ def regular(path: Path, status: os.stat_result) -> None:
         return
     device = "a device"
     if stat.S_ISDIR(mode):
-        raise is_folder(path)
+        raise folder_error(path)
     kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: device, stat.S_IFBLK: device}
     raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
 
@@ -116,14 +116,14 @@ def open_regular(path: Path, real_path: Path) -> int:
     except OSError as error:
         raise ToolError(explain(error, path)) from error
     try:
-        regular(path, os.fstat(descriptor))
+        check_regular(path, os.fstat(descriptor))
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def not_found(path: Path, message: str = "") -> ToolError:
+def not_found_error(path: Path, message: str = "") -> ToolError:
     """The error for a missing file or folder, with up to three names beside it that look like it.
 
     Args:
@@ -153,9 +153,9 @@ class FolderNotFoundError(ToolError, FileNotFoundError):
     """The folder to look in is missing."""
 
 
-def no_folder(path: Path) -> FolderNotFoundError:
+def folder_missing_error(path: Path) -> FolderNotFoundError:
     """The error for a missing folder, with names beside it that look like it."""
-    error = not_found(path, f"No such file or directory: '{path}'")
+    error = not_found_error(path, f"No such file or directory: '{path}'")
     return FolderNotFoundError(str(error), for_person=error.for_person)
 
 

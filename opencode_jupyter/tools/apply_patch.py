@@ -76,7 +76,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
-        await _changes.hold(ctx, stack, paths)
+        await _changes.lock_files(ctx, stack, paths)
         planned = await anyio.to_thread.run_sync(_plan, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
@@ -156,7 +156,9 @@ def _plan(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
         ToolError: it does not fit them.
     """
     try:
-        planned = plan(hunks, lambda path: _paths.target(ctx, path), _changes.load, step=ctx.abort.raise_if_aborted)
+        planned = plan(
+            hunks, lambda path: _paths.target(ctx, path), _changes.read_content, step=ctx.abort.raise_if_aborted
+        )
         for result in planned.results:
             _changes.check_notebook(result.path, result.before, result.after)
     except ToolAbortedError:
@@ -183,9 +185,9 @@ def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> tuple[list[str
 
     A link is named together with the file it leads to, which OpenCode does not look at.
     """
-    sources = dict.fromkeys(p for change in changes for p in _paths.patterns(ctx, change.path))
+    sources = dict.fromkeys(p for change in changes for p in _paths.rule_patterns(ctx, change.path))
     moved = (change.move_path for change in changes if change.move_path is not None)
-    targets = dict.fromkeys(p for path in moved for p in _paths.patterns(ctx, path))
+    targets = dict.fromkeys(p for path in moved for p in _paths.rule_patterns(ctx, path))
     return list(sources), [path for path in targets if path not in sources]
 
 

@@ -74,7 +74,7 @@ class Parameters(Arguments):
 )
 async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Run a shell command."""
-    limit = _limit(args.timeout)
+    limit = _time_limit(args.timeout)
     if "\0" in args.command:
         raise ToolError(
             "The command has a NUL character, which cannot be passed to a program; write $'\\0' or use a file."
@@ -112,7 +112,7 @@ class _Run:
         from ..runtime.sandbox.service import Sandbox
 
         self._ctx, self._args, self._cwd, self._limit = ctx, args, cwd, limit
-        self._live = _Live(ctx, args.description, ctx.workspace.service(Sandbox).settings.output)
+        self._live = _LiveOutput(ctx, args.description, ctx.workspace.service(Sandbox).settings.output)
         self._background: list[dict[str, Any]] = []
         self.notes: list[str] = []
         self.ended = False
@@ -166,7 +166,7 @@ class _Run:
         return self._live.result(outcome, self.notes, more)
 
 
-class _Live:
+class _LiveOutput:
     """The output as it grows: shown at most 20 times a second, and made into the result in the end."""
 
     def __init__(self, ctx: ToolContext, description: str, most: int) -> None:
@@ -216,12 +216,12 @@ class _Live:
         """The call was stopped: what came so far stays on the running part."""
         self.close()
         self._sink.close()
-        self._show(_noted(self._sink.live(PREVIEW), ["User aborted the command"]))
+        self._show(_with_notes(self._sink.live(PREVIEW), ["User aborted the command"]))
 
     def result(self, outcome: Exit, notes: list[str], more: dict[str, Any]) -> ToolResult:
         """What the command gives back."""
         whole = self._sink.finish(self._ctx.workspace.agents.get(self._ctx.agent))
-        output = _noted(whole.text or "(no output)", notes)
+        output = _with_notes(whole.text or "(no output)", notes)
         metadata: dict[str, Any] = {
             "output": _preview(output),
             "exit": outcome.code,
@@ -340,7 +340,7 @@ async def _wait(child: Child, limit: float, full: asyncio.Future[int]) -> tuple[
     return outcome or await child.stop(), why
 
 
-def _limit(timeout: float | None) -> float:
+def _time_limit(timeout: float | None) -> float:
     """The time limit in milliseconds.
 
     Raises:
@@ -357,7 +357,7 @@ def _limit(timeout: float | None) -> float:
     return min(timeout, 1e11)
 
 
-def _noted(text: str, notes: list[str]) -> str:
+def _with_notes(text: str, notes: list[str]) -> str:
     return "\n".join([text + "\n", "<bash_metadata>", *notes, "</bash_metadata>"]) if notes else text
 
 

@@ -141,7 +141,7 @@ def _may_be_shown(ctx: ToolContext, path: Path) -> bool:
     call = ctx.workspace.calls.get(ctx.call_id)
     if call is None:
         return False
-    rules = ctx.workspace.permissions.check("read", _paths.patterns(ctx, path), call.ruleset)
+    rules = ctx.workspace.permissions.check("read", _paths.rule_patterns(ctx, path), call.ruleset)
     return all(rule.action == "allow" or (rule.action == "ask" and rule.pattern == "*") for rule in rules)
 
 

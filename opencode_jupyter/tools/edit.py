@@ -50,13 +50,13 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.old_string == args.new_string:
         raise SameTextError
 
-    def make(path: Path, before: bytes | None) -> Made:
+    def make(path: Path, before: bytes | None) -> EditOutcome:
         return *apply_replacement(path, before, args), {}
 
     return await edit_file(ctx, args.file_path, "edit", args, make)
 
 
-Made = tuple[Text, Text, dict[str, Any]]
+EditOutcome = tuple[Text, Text, dict[str, Any]]
 """A file's text before and after, and what more the metadata says."""
 
 WHOLE = 100_000
@@ -77,7 +77,7 @@ class Replacement(Protocol):
 
 
 async def edit_file(
-    ctx: ToolContext, file_path: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], Made]
+    ctx: ToolContext, file_path: str, tool: str, first: Replacement, make: Callable[[Path, bytes | None], EditOutcome]
 ) -> ToolResult:
     """Change one file: ask with the diff, write, and say what language servers find in it.
 
@@ -97,14 +97,14 @@ async def edit_file(
 
     async with ctx.hold(path):
         real = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_changes.load, path)
+        before = await anyio.to_thread.run_sync(_changes.read_content, path)
         if before is not None and first.old_string:
             await anyio.to_thread.run_sync(_changes.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
         after = encode(new.text, bom=new.bom)
         await anyio.to_thread.run_sync(_changes.check_notebook, path, before, after)
         file_diff = await anyio.to_thread.run_sync(filediff, path, old, new)
-        await _changes.ask(ctx, path, file_diff["patch"])
+        await _changes.request_edit(ctx, path, file_diff["patch"])
         written = await _changes.write_file(ctx, path, real, before, after, tool)
         if written != after:
             file_diff = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
@@ -136,7 +136,7 @@ def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tu
             )
         return Text(""), decode(encode(args.new_string))
     if before is None:
-        raise _paths.not_found(path, f"File {path} not found")
+        raise _paths.not_found_error(path, f"File {path} not found")
     old = decode(before)
     text = old.text
     # In a file that ends every line with CRLF the search runs over plain line ends, so that they all stay CRLF,

@@ -58,7 +58,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     await ctx.ask("glob", [args.pattern], ["*"], about, path=folder)
     await assert_external(ctx, folder, "directory")
     if not folder.is_dir():
-        raise _paths.no_folder(folder)
+        raise _paths.folder_missing_error(folder)
     ctx.proceed()
 
     search = Search(

@@ -79,7 +79,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     await assert_external(ctx, folder, "directory")
     await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)}, path=folder)
     if not folder.is_dir():
-        raise _paths.no_folder(folder)
+        raise _paths.folder_missing_error(folder)
     ctx.proceed()
 
     globs = [f"--glob=!{name}*" for name in IGNORED] + [

@@ -74,8 +74,8 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     status = await anyio.to_thread.run_sync(_paths.status, path)
     if status is None:
-        raise _paths.not_found(path)
-    await anyio.to_thread.run_sync(_paths.regular, path, status)
+        raise _paths.not_found_error(path)
+    await anyio.to_thread.run_sync(_paths.check_regular, path, status)
     service = ctx.workspace.service(LanguageServers)
     if missing := await anyio.to_thread.run_sync(service.missing, path):
         raise ToolError(missing)

@@ -16,7 +16,7 @@ from ..core.schema import Arguments, ForPerson
 from ..text.encoding import Text, decode, encode
 from . import _paths
 from .builtin import builtin
-from .edit import WHOLE, Made, apply_replacement, edit_file, filediff
+from .edit import WHOLE, EditOutcome, apply_replacement, edit_file, filediff
 
 
 class Edit(Arguments):
@@ -65,7 +65,7 @@ async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
     if not args.edits:
         raise ToolError("edits is empty. Give at least one edit with oldString and newString.")
 
-    def make(path: Path, before: bytes | None) -> Made:
+    def make(path: Path, before: bytes | None) -> EditOutcome:
         old, new, results = _all(ctx, path, before, args.edits)
         return old, new, {"results": results}
 

@@ -103,7 +103,7 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     async with ctx.hold(path):
         real = _paths.real(path)
         location, change = await _plan(ctx, path, edit)
-        await _changes.ask(ctx, path, change.patch)
+        await _changes.request_edit(ctx, path, change.patch)
         # While a person was asked, the notebook may have been opened or closed.
         approved = change
         if await _document(ctx, path) != location.document:
@@ -177,10 +177,10 @@ def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
 
 def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     """The notebook's file; an empty new notebook for a cell to be inserted where there is none."""
-    before = _changes.load(path)
+    before = _changes.read_content(path)
     if before is None:
         if edit.operation != "insert":
-            raise _paths.not_found(path)
+            raise _paths.not_found_error(path)
         if path.suffix.lower() != ".ipynb":
             raise ToolError(f"File not found: {path}. A new notebook is made only with the extension .ipynb.")
         file = parse(NEW, str(path))

@@ -91,7 +91,7 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     path = _paths.target(ctx, args.file_path)
     real = _paths.real(path)
     await assert_external(ctx, path)
-    await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
+    await ctx.ask("read", _paths.rule_patterns(ctx, path), ["*"], {})
     ctx.proceed()
 
     notebooks = ctx.workspace.service(Notebooks)
@@ -115,8 +115,8 @@ def _file(path: Path, real: Path) -> _Notebook:
     """The notebook as its file has it."""
     status = _paths.status(path)
     if status is None:
-        raise _paths.not_found(path)
-    _paths.regular(path, status)
+        raise _paths.not_found_error(path)
+    _paths.check_regular(path, status)
     if status.st_size > MAX_BYTES:
         raise ToolError(f"{path} has {status.st_size >> 20} MiB; at most {MAX_BYTES >> 20} MiB are read as a notebook.")
     try:

@@ -103,16 +103,16 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     bypass = bool(ctx.extra.get("bypassCwdCheck"))
     await assert_external(ctx, path, "directory" if is_directory else "file", bypass)
-    await ctx.ask("read", _paths.patterns(ctx, path), ["*"], {})
+    await ctx.ask("read", _paths.rule_patterns(ctx, path), ["*"], {})
     ctx.proceed()
 
     if status is None:
-        raise _paths.not_found(path)
+        raise _paths.not_found_error(path)
     title = printable(ctx.workspace.relative(path))
     if is_directory:
         listing: ToolResult = await run_in_thread(_directory, path, title, first, limit)
         return listing
-    _paths.regular(path, status)
+    _paths.check_regular(path, status)
     loaded, reminders = _instructions.resolve(ctx, path)
     attached: Attachment | None = await run_in_thread(_attachment, path, real, status.st_size)
     if attached is not None:

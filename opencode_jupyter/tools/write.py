@@ -48,7 +48,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
 
     async with ctx.hold(path):
         real = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_changes.load, path)
+        before = await anyio.to_thread.run_sync(_changes.read_content, path)
         old = decode(before or b"")
         after = encode(args.content, bom=old.bom)
         if before is not None and after != before:  # what the file holds already can be lost by nobody
@@ -56,7 +56,7 @@ async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
         await anyio.to_thread.run_sync(_changes.check_notebook, path, before, after)
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
-        await _changes.ask(ctx, path, patch)
+        await _changes.request_edit(ctx, path, patch)
         await _changes.write_file(ctx, path, real, before, after, "write")
 
     title = printable(ctx.workspace.relative(path))

@@ -70,14 +70,14 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
     todo = [path for path, mtime, size in changed if known.get(path) != (mtime, size)]
     done = len(changed) - len(todo)
     files_to_read = [(path, store.digest(path) if path in known else None) for path in todo]
-    with store.change():
-        store.forget(gone)
+    with store.transaction():
+        store.remove_files(gone)
     batches = read_in_processes(root, files_to_read, workers)
     while some := list(islice(batches, COMMIT // BATCH)):
-        with store.change():
+        with store.transaction():
             for updates in some:
                 for update in updates:
-                    store.put(*update)
+                    store.set_file(*update)
                 done += len(updates)
                 _say(str(done))
 
@@ -122,8 +122,8 @@ def _end_with_builder() -> None:
 
 
 def _look(root: str, batch: list[KnownFile]) -> list[Any]:
-    look = importlib.import_module("codeindex.extract").look
-    return [look(root, path, digest) for path, digest in batch]
+    index_file = importlib.import_module("codeindex.extract").index_file
+    return [index_file(root, path, digest) for path, digest in batch]
 
 
 def _empty(root: str, path: str) -> tuple[str, int, int, bytes, list[Any]]:

@@ -123,7 +123,7 @@ def is_test(path: str) -> bool:
     return _TESTS.search(path) is not None
 
 
-def look(root: str, path: str, digest: bytes | None = None) -> Update:
+def index_file(root: str, path: str, digest: bytes | None = None) -> Update:
     """Read a file and take it apart. Never fails: what can't be read has no rows.
 
     Args:
@@ -131,7 +131,7 @@ def look(root: str, path: str, digest: bytes | None = None) -> Update:
         path: relative to it.
         digest: of the content that is in the index.
     """
-    mtime, size, data = content(root, path)
+    mtime, size, data = read_content(root, path)
     current = hashlib.blake2b(data, digest_size=16).digest()
     if current == digest:
         return path, mtime, size, current, None
@@ -141,7 +141,7 @@ def look(root: str, path: str, digest: bytes | None = None) -> Update:
         return path, mtime, size, current, []
 
 
-def content(root: str, path: str) -> tuple[int, int, bytes]:
+def read_content(root: str, path: str) -> tuple[int, int, bytes]:
     """Time of change, size and content of a regular file; no link is followed."""
     flags = os.O_RDONLY
     for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):

@@ -105,21 +105,21 @@ def _is_under(name: bytes, folders: set[bytes]) -> bool:
     return False
 
 
-def states(root: Path, paths: list[str]) -> dict[str, tuple[int, int]]:
+def file_states(root: Path, paths: list[str]) -> dict[str, tuple[int, int]]:
     """Time of change (ns) and size of files; those that are gone are left out."""
     base = str(root).rstrip(os.sep) + os.sep
-    look = os.lstat
+    lstat = os.lstat
     out = {}
     for path in paths:
         try:
-            status = look(base + path)
+            status = lstat(base + path)
         except OSError:
             continue
         out[path] = (status.st_mtime_ns, status.st_size)
     return out
 
 
-class Watch:
+class FolderWatch:
     """Watches the folders of one project. Not for several threads at once.
 
     Args:
@@ -131,7 +131,7 @@ class Watch:
         self._descriptor: int | None = None
         self._since = 0.0
 
-    def begin(self, paths: Iterable[str]) -> None:
+    def start(self, paths: Iterable[str]) -> None:
         """Watch the folders of these files, and those that are empty by now; call it before looking at the files.
 
         Args:
@@ -145,9 +145,9 @@ class Watch:
         if descriptor >= 0:
             self._descriptor = descriptor
             self._since = time.monotonic()
-            self.more(paths)
+            self.add(paths)
 
-    def more(self, paths: Iterable[str]) -> None:
+    def add(self, paths: Iterable[str]) -> None:
         """Watch the folders of further files too."""
         if self._descriptor is None:
             return
@@ -156,11 +156,11 @@ class Watch:
         if folders is None or any(libc.inotify_add_watch(descriptor, os.fsencode(f), _MASK) < 0 for f in folders):
             self.close()
 
-    def quiet(self) -> bool:
-        """Return whether nothing relevant has changed since `begin`; once False, it stays so until the next `begin`."""
+    def is_quiet(self) -> bool:
+        """Return whether nothing relevant has changed since `start`; once False, it stays so until the next `start`."""
         if self._descriptor is None:
             return False
-        if time.monotonic() - self._since > TRUSTED or self._heard(self._descriptor):
+        if time.monotonic() - self._since > TRUSTED or self._has_relevant_event(self._descriptor):
             self.close()
             return False
         return True
@@ -172,7 +172,7 @@ class Watch:
                 os.close(self._descriptor)
             self._descriptor = None
 
-    def _heard(self, descriptor: int) -> bool:
+    def _has_relevant_event(self, descriptor: int) -> bool:
         while True:
             try:
                 data = os.read(descriptor, 1 << 16)
@@ -185,11 +185,11 @@ class Watch:
                 _, mask, _, length = _HEADER.unpack_from(data, at)
                 name = data[at + _HEADER.size : at + _HEADER.size + length].rstrip(b"\0")
                 at += _HEADER.size + length
-                if _matters(mask, os.fsdecode(name)):
+                if _is_relevant(mask, os.fsdecode(name)):
                     return True
 
 
-def _matters(mask: int, name: str) -> bool:
+def _is_relevant(mask: int, name: str) -> bool:
     if mask & _LOST:
         return True
     if mask & _FOLDER:
@@ -212,7 +212,7 @@ def _folders(root: str, paths: Iterable[str]) -> set[str] | None:
             return None
         try:
             with os.scandir(todo.pop()) as entries:
-                inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and _matters(_FOLDER, e.name)]
+                inner = [e.path for e in entries if e.is_dir(follow_symlinks=False) and _is_relevant(_FOLDER, e.name)]
         except OSError:
             continue
         new = [path for path in inner if path not in folders]

@@ -163,8 +163,8 @@ def _promising(connection: sqlite3.Connection, concepts: list[Concept]) -> tuple
     heads: list[tuple[float, str]] = []
     for concept in concepts:
         either = " OR ".join(f'"{term}"' for term in (concept.term, *sorted(concept.synonyms)))
-        anywhere, count = _having(connection, "words", f'"{concept.term}"', total)
-        head, in_heads = _having(connection, "heads", either, total)
+        anywhere, count = _matching(connection, "words", f'"{concept.term}"', total)
+        head, in_heads = _matching(connection, "heads", either, total)
         count = max(count, in_heads)
         weight = math.log(1 + max(0.0, total - count + 0.5) / (count + 0.5))
         weighted.append((concept, weight))
@@ -176,7 +176,7 @@ def _promising(connection: sqlite3.Connection, concepts: list[Concept]) -> tuple
     rarest, other = max(heads)
     for weight, head_words in common:  # of what many have, those that have the rarest thing asked for, too
         if other != head_words:
-            for number in _having(connection, "heads", f"{head_words} AND {other}", total)[0]:
+            for number in _matching(connection, "heads", f"{head_words} AND {other}", total)[0]:
                 promise[number] = max(get(number, 0.0), weight + rarest)
     if not promise and common:
         rows = connection.execute("SELECT rowid FROM heads WHERE heads MATCH ? LIMIT ?", (common[0][1], SCORED))
@@ -184,7 +184,7 @@ def _promising(connection: sqlite3.Connection, concepts: list[Concept]) -> tuple
     return weighted, heapq.nlargest(SCORED, promise, key=promise.__getitem__)
 
 
-def _having(connection: sqlite3.Connection, table: str, expression: str, total: int) -> tuple[list[int], int]:
+def _matching(connection: sqlite3.Connection, table: str, expression: str, total: int) -> tuple[list[int], int]:
     """The pieces that an expression fits and their number; none, and an estimate, if they are more than `COMMON`."""
     fitting = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - one of our two tables
     beyond = connection.execute(f"{fitting} LIMIT 1 OFFSET ?", (expression, COMMON)).fetchone()

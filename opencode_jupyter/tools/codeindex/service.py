@@ -21,10 +21,10 @@ import anyio.to_thread
 from ...core.errors import ToolError
 from ...core.threads import run_in_thread
 from .build_child import send
-from .extract import look
-from .project_files import Listing, Watch, states
+from .extract import index_file
+from .project_files import FolderWatch, Listing, file_states
 from .ranking import Hit, allow_all, rank
-from .store import Corrupt, Store, remove
+from .store import CorruptIndexError, Store, remove
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
 """Told files done, files in all, and what is going on."""
-FEW = 24
+MAX_HERE = 24
 """Changed files that are read here; a child is started for more."""
-FEW_BYTES = 2 << 20
+MAX_HERE_BYTES = 2 << 20
 WORKERS = 4
 """Children that take files apart, at most."""
 _BUILDER = Path(__file__).with_name("build_child.py")
@@ -79,7 +79,7 @@ class Project:
         self._version = -1
         self._checked = False
         """True if the index was as the files are when the watch began."""
-        self._watch = Watch(root)
+        self._watch = FolderWatch(root)
         self._lock = asyncio.Lock()
         self._use = threading.Lock()
         """Held by the thread that uses the connection; a cancelled search may leave one behind for a moment."""
@@ -116,7 +116,7 @@ class Project:
                 try:
                     await self._refresh(progress)
                     return await self._with_store(lambda store: rank(store, query, limit, allowed))
-                except (Corrupt, sqlite3.DatabaseError) as error:
+                except (CorruptIndexError, sqlite3.DatabaseError) as error:
                     if not again or (isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error)):
                         raise ToolError(f"The code index {self.file} can't be used: {error}") from error
                     self.close()
@@ -124,56 +124,58 @@ class Project:
         raise AssertionError
 
     async def _refresh(self, progress: Progress) -> None:
-        if self._checked and self._watch.quiet() and await self._with_store(self._untouched):
+        if self._checked and self._watch.is_quiet() and await self._with_store(self._is_current):
             return
         self._checked = False
         before = self.listing.paths
-        await anyio.to_thread.run_sync(self._watch.begin, before)
+        await anyio.to_thread.run_sync(self._watch.start, before)
         if await self.listing.update():
-            await anyio.to_thread.run_sync(self._watch.more, set(self.listing.paths).difference(before))
+            await anyio.to_thread.run_sync(self._watch.add, set(self.listing.paths).difference(before))
         for _ in range(3):  # while many are read others may change
-            now = await run_in_thread(states, self.root, self.listing.paths)
-            if await self._follow(now, progress):
+            now = await run_in_thread(file_states, self.root, self.listing.paths)
+            if await self._update_index(now, progress):
                 return
 
-    def _untouched(self, store: Store) -> bool:
+    def _is_current(self, store: Store) -> bool:
         """Return whether no other notebook has changed the index since it was found to be as the files are."""
         return store.data_version() == self._version
 
-    async def _follow(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
+    async def _update_index(self, now: dict[str, tuple[int, int]], progress: Progress) -> bool:
         """Bring the index to where the files are; False if they are to be looked at again."""
-        files = await self._with_store(self._known)
+        files = await self._with_store(self._indexed_files)
         changed = [(path, *state) for path, state in now.items() if files.get(path) != state]
         gone = [path for path in files if path not in now]
         if not changed and not gone:
             self._checked = True
-        elif await self._with_store(lambda store: store.wasted()):
+        elif await self._with_store(lambda store: store.is_wasteful()):
             self.close()
             await anyio.to_thread.run_sync(remove, self.file)
             return False
-        elif len(changed) > FEW or sum(size for _, _, size in changed) > FEW_BYTES or len(gone) > 50 * FEW:
-            await self._many(changed, gone, progress)
+        elif (
+            len(changed) > MAX_HERE or sum(size for _, _, size in changed) > MAX_HERE_BYTES or len(gone) > 50 * MAX_HERE
+        ):
+            await self._index_in_child(changed, gone, progress)
             return False
         else:
-            self._checked = await self._with_store(partial(self._few, changed, gone))
+            self._checked = await self._with_store(partial(self._index_here, changed, gone))
         return True
 
-    def _known(self, store: Store) -> dict[str, tuple[int, int]]:
+    def _indexed_files(self, store: Store) -> dict[str, tuple[int, int]]:
         version = store.data_version()
         if version != self._version:
             self._files = store.files()
             self._version = version
         return self._files
 
-    def _few(self, changed: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
+    def _index_here(self, changed: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
         """Read these files; True if the index is now as they were when they were looked at."""
-        updates = [look(str(self.root), path, store.digest(path)) for path, _, _ in changed]
+        updates = [index_file(str(self.root), path, store.digest(path)) for path, _, _ in changed]
         try:
-            with store.change():
+            with store.transaction():
                 alone = store.data_version() == self._version
-                store.forget(gone)
+                store.remove_files(gone)
                 for update in updates:
-                    store.put(*update)
+                    store.set_file(*update)
         except BaseException:
             self._version = -1
             raise
@@ -182,7 +184,7 @@ class Project:
         self._files.update((path, (mtime, size)) for path, mtime, size, *_ in updates)
         return alone and changed == [update[:3] for update in updates]
 
-    async def _many(self, changed: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
+    async def _index_in_child(self, changed: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
         """Have a child do it; a cancel ends the child, and what it has written is kept."""
         workers = min(WORKERS, os.cpu_count() or 1)
         total = len(changed)
@@ -198,7 +200,7 @@ class Project:
         assert process.stdout is not None
         try:
             job = (str(self.file), str(self.root), changed, gone, workers)
-            await run_in_thread(_hand_over, process, job)
+            await run_in_thread(_send_job, process, job)
             finished = False
             while line := await run_in_thread(process.stdout.readline):
                 word = line.strip()
@@ -206,21 +208,21 @@ class Project:
                 if word.isdigit():
                     progress(int(word), total, "indexing")
             if not finished:
-                raise ToolError(f"The project could not be indexed: {_complaint(process)}")
+                raise ToolError(f"The project could not be indexed: {_last_error(process)}")
         finally:
-            _end(process)
+            _end_child(process)
             self._version = -1
 
     async def _with_store(self, work: Callable[[Store], T]) -> T:
         def run() -> T:
             with self._use:
-                if self._store is not None and self._store.stale():
+                if self._store is not None and self._store.is_stale():
                     self._store.close()
                     self._store = None
                 if self._store is None:
                     try:
                         self._store = Store(self.file)
-                    except Corrupt:
+                    except CorruptIndexError:
                         remove(self.file)
                         self._store = Store(self.file)
                     except OSError as error:
@@ -231,19 +233,19 @@ class Project:
         return await run_in_thread(run)
 
 
-def _hand_over(process: subprocess.Popen[bytes], job: object) -> None:
+def _send_job(process: subprocess.Popen[bytes], job: object) -> None:
     assert process.stdin is not None
     with contextlib.suppress(OSError):  # it has ended; its complaint says why
         send(process.stdin, job)  # type: ignore[arg-type]
 
 
-def _complaint(process: subprocess.Popen[bytes]) -> str:
+def _last_error(process: subprocess.Popen[bytes]) -> str:
     assert process.stderr is not None
     text = process.stderr.read(16_384).decode("utf-8", "replace").strip()
     return text.rsplit("\n", 1)[-1] or "its process was ended"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_child(process: subprocess.Popen[bytes]) -> None:
     """End the child with its children; harmless if they have ended."""
     if process.poll() is None:
         with contextlib.suppress(OSError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from .extract import NOTEBOOK, content, decode, pieces
+from .extract import NOTEBOOK, decode, pieces, read_content
 from .python_source import Piece
 from .ranking import Hit
 
@@ -48,7 +48,7 @@ class Snippet:
 
 def snippet(root: Path, hit: Hit) -> Snippet | None:
     """The piece of a hit in the file as it is; None if it is there no more."""
-    mtime, size, data = content(str(root), hit.path)
+    mtime, size, data = read_content(str(root), hit.path)
     if not data:
         return None
     line, end = hit.line, hit.end_line

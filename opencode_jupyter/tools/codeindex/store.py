@@ -43,7 +43,7 @@ _TABLES = (
 A method is found by the name of its class as well, so the second table has both."""
 
 
-class Corrupt(Exception):  # noqa: N818 - not shown to anyone
+class CorruptIndexError(Exception):
     """The file is no index of ours: it is to be made anew."""
 
 
@@ -64,8 +64,8 @@ class Store:
             self.close()
             if _busy(error):
                 raise
-            raise Corrupt(str(error)) from error
-        except Corrupt:
+            raise CorruptIndexError(str(error)) from error
+        except CorruptIndexError:
             self.close()
             raise
         self.inode = path.stat().st_ino
@@ -78,12 +78,12 @@ class Store:
         run("PRAGMA cache_size=-65536")
         if run("PRAGMA user_version").fetchone()[0] == VERSION:
             return
-        with self.change():
+        with self.transaction():
             version = run("PRAGMA user_version").fetchone()[0]
             if version == VERSION:  # another notebook has just made it
                 return
             if version or run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise Corrupt(f"version {version}")
+                raise CorruptIndexError(f"version {version}")
             for statement in filter(str.strip, _SCHEMA.split(";\n")):
                 run(statement)
 
@@ -92,7 +92,7 @@ class Store:
         with contextlib.suppress(sqlite3.Error):
             self.connection.close()
 
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Return whether the file was removed or put in place of this one's since it was opened."""
         try:
             return self.path.stat().st_ino != self.inode
@@ -115,7 +115,7 @@ class Store:
         return row[0] if row else None
 
     @contextlib.contextmanager
-    def change(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """A change, whole or not at all; nobody else writes until its end."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
@@ -125,7 +125,7 @@ class Store:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
 
-    def put(self, path: str, mtime: int, size: int, digest: bytes, rows: Sequence[Row] | None) -> None:
+    def set_file(self, path: str, mtime: int, size: int, digest: bytes, rows: Sequence[Row] | None) -> None:
         """Set what is known of a file; None for its rows keeps those that are there."""
         run = self.connection.execute
         row = run("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
@@ -150,7 +150,7 @@ class Store:
                 [(i, *[row[k] for k in chosen]) for i, row in numbered],
             )
 
-    def forget(self, paths: Iterable[str]) -> None:
+    def remove_files(self, paths: Iterable[str]) -> None:
         """Take files out."""
         run = self.connection.execute
         for path in paths:
@@ -158,7 +158,7 @@ class Store:
                 run("DELETE FROM pieces WHERE file = ?", (number,))
                 run("DELETE FROM files WHERE id = ?", (number,))
 
-    def wasted(self) -> bool:
+    def is_wasteful(self) -> bool:
         """Return whether so much of the words' table is of no use that the index should be made anew."""
         last = self._last()
         if last < 20_000:

@@ -14,7 +14,7 @@ from ...runtime.sandbox.policy import SandboxPolicy
 from ..process.environment import clean_environment
 from ..process.stdio import Stdio, converse
 from . import servers
-from .documents import Documents, Tree
+from .documents import Documents, FileTree
 from .json_rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
 from .servers import Server
 from .uris import language, to_path, to_uri
@@ -104,7 +104,7 @@ class Client:
         self._capabilities: dict[str, Any] = {}
         self._registered: dict[str, str] = {}
         self._documents = Documents(1)
-        self._tree = Tree(root, self._is_relevant)
+        self._tree = FileTree(root, self._is_relevant)
         self._working: set[str] = set()
         self._activity = asyncio.Event()
         """Set when diagnostics come or work begins or ends; who waits clears it."""
@@ -283,7 +283,7 @@ class Client:
         """
         async with self._lock:
             first = not self._documents.open
-            messages, others = await asyncio.to_thread(self._news, path)
+            messages, others = await asyncio.to_thread(self._due_messages, path)
             self._updates += bool(messages)
             self._changed_at |= dict.fromkeys(others, self._updates)
             for method, params in messages:
@@ -292,7 +292,7 @@ class Client:
             await self._await_startup_work()
         return path in others
 
-    def _news(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
+    def _due_messages(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
         """The messages that the server is due, in order, and the documents that have changed."""
         events = self._tree.changes() if self._watches() else []
         out: list[tuple[str, Any]] = []

@@ -155,30 +155,30 @@ def _opened(document: Document, language: str) -> tuple[str, Any]:
     return "textDocument/didOpen", {"textDocument": item}
 
 
-class Tree:
+class FileTree:
     """The stamps of a project's files that a server cares for."""
 
-    def __init__(self, root: Path, cares: Callable[[str], bool]) -> None:
+    def __init__(self, root: Path, is_relevant: Callable[[str], bool]) -> None:
         self._root = root
-        self._wanted = cares
-        self._seen: dict[str, Stamp] | None = None
+        self._is_relevant = is_relevant
+        self._stamps: dict[str, Stamp] | None = None
         self._too_large = False
 
     def changes(self) -> list[tuple[str, int]]:
         """Paths that were created, changed or deleted since the last look. The first look finds nothing. Blocks."""
         if self._too_large:
             return []
-        now = self._look()
+        now = self._scan()
         if now is None:
             self._too_large = True
             return []
-        before, self._seen = self._seen, now
+        before, self._stamps = self._stamps, now
         if before is None:
             return []
         out = [(path, CREATED if path not in before else CHANGED) for path, s in now.items() if before.get(path) != s]
         return out + [(path, DELETED) for path in before if path not in now]
 
-    def _look(self) -> dict[str, Stamp] | None:
+    def _scan(self) -> dict[str, Stamp] | None:
         limit = time.monotonic() + MAX_SECONDS
         stamps: dict[str, Stamp] = {}
         stack = [str(self._root)]
@@ -191,7 +191,7 @@ class Tree:
                         if entry.is_dir(follow_symlinks=False):
                             if not entry.name.startswith(".") and entry.name not in SKIPPED:
                                 stack.append(entry.path)
-                        elif self._wanted(entry.name):
+                        elif self._is_relevant(entry.name):
                             stamps[entry.path] = _stamp(entry.stat())
             except OSError:
                 continue

@@ -204,7 +204,7 @@ class _Reader:
             if position.level > DEEPEST or count > NODES or max(commands, len(self._requests.readings)) > MOST:
                 self.give_up(text, of)
                 return
-            self.texts(position, text, of)
+            self.check_uncovered_text(position, text, of)
             self.numbers.look(node, position.parent, self._text.source, of or text.strip())
             match node.type:
                 case "command":
@@ -214,7 +214,7 @@ class _Reader:
                 case "command_substitution":
                     self.backquoted(node, depth, of)
                 case kind if kind in _VALUES:
-                    self.values(node, of)
+                    self.note_values(node, of)
                 case "file_redirect":
                     self.redirect(position, of)
                 case "herestring_redirect" | "heredoc_body" if _READS_NAMES.search(self._command):
@@ -230,18 +230,18 @@ class _Reader:
                 case "variable_assignment" if position.parent is None or position.parent.type not in _NO_ASSIGNMENTS:
                     self.assignment(node, self._text.source(node), of)
 
-    def texts(self, position: Position, text: str, of: str) -> None:
+    def check_uncovered_text(self, position: Position, text: str, of: str) -> None:
         """What of a node's text is in no other node: where the grammar may read something else than the shell."""
         written = self._text.source(position.node)
         if joins_words(position, written) or splits_word(position.node):
             self._requests.opaque(text.strip(), "its syntax could not be read", of)
         if position.node.child_count:
             for gap in between(position.node, self._data):
-                self.leaf(position, gap, of)
+                self.check_leaf(position, gap, of)
         elif position.node.is_named:
-            self.leaf(position, written, of)
+            self.check_leaf(position, written, of)
 
-    def leaf(self, position: Position, written: str, of: str) -> None:
+    def check_leaf(self, position: Position, written: str, of: str) -> None:
         """A piece of text in which the grammar sees nothing more, though the shell may."""
         node = position.node
         literal = (node.type in _LITERAL and verbatim(position)) or (
@@ -256,7 +256,7 @@ class _Reader:
                 written.strip(), "where it is used as a number, the shell runs the command inside it", of
             )
 
-    def values(self, node: Node, of: str) -> None:
+    def note_values(self, node: Node, of: str) -> None:
         """What gives variables values without looking like it, or has the shell run what stands in a value."""
         written = self._text.source(node)
         match node.type:
@@ -277,9 +277,9 @@ class _Reader:
             case "file_descriptor" if written.startswith("{"):
                 self.sets(written.strip("{}"), written, of)
             case "arithmetic_expansion" | "c_style_for_statement":
-                self.calculates(node, of)
+                self.check_calculation(node, of)
             case "compound_statement" if node.children[0].type == "((":
-                self.calculates(node, of)
+                self.check_calculation(node, of)
 
     def backquoted(self, node: Node, depth: int, of: str) -> None:
         """What stands between backquotes is read once more, without the backslashes before some characters."""
@@ -296,18 +296,18 @@ class _Reader:
         """A variable is given a value."""
         plainly = name.partition("[")[0].rstrip("+")
         self.numbers.sets(plainly, number=number)
-        self.decides(plainly, text, of)
+        self.check_dangerous(plainly, text, of)
 
-    def decides(self, plainly: str, text: str, of: str) -> None:
+    def check_dangerous(self, plainly: str, text: str, of: str) -> None:
         """Ask if a variable that is set decides what runs."""
         if re.fullmatch(tables.DANGEROUS, plainly):
             self._requests.opaque(text, f"it sets {plainly}, which decides what runs", of)
 
-    def calculates(self, node: Node, of: str) -> None:
+    def check_calculation(self, node: Node, of: str) -> None:
         """A calculation may give variables values."""
         for position in walk(node):
             if position.node.type in ("variable_name", "word"):
-                self.decides(self._text.source(position.node), self._text.source(node), of)
+                self.check_dangerous(self._text.source(position.node), self._text.source(node), of)
 
     def _quoted(self, position: Position) -> bool:
         """Whether a here-document's text is taken as it stands: its mark is quoted."""
@@ -397,7 +397,7 @@ class _Reader:
                 if tables.HARMLESS_TARGETS.fullmatch(word.text):
                     continue
             written = f"{operator} {word.source}"
-            if self._paths.touch(word) and ">" in operator:
+            if self._paths.note_path(word) and ">" in operator:
                 self._requests.opaque(written, f"it writes {word.shown}, which controls what runs", of)
             if ">" in operator:
                 self._paths.write(word.shown)

@@ -96,8 +96,8 @@ class Commands:
         if name != head.text:
             self._requests.add_reading(" ".join([name, *(word.shown for word in parts[1:])]), (always,), of)
         arguments = parts[1:]
-        self._touch(name, arguments, text, of, fed=fed)
-        self._assign(name, arguments, text, of)
+        self._note_paths(name, arguments, text, of, fed=fed)
+        self._note_assignments(name, arguments, text, of)
         if depth >= DEPTH:
             self._requests.opaque(text, "it nests too deep", of)
             return
@@ -108,9 +108,9 @@ class Commands:
             self._requests.opaque(text, "it runs a file that this same line writes", of)
         elif (file := startup_files.work_file(name, self._paths.written)) is not None:
             self._requests.opaque(text, f"{name} runs {file}, which this same line writes", of)
-        self._inside(name, arguments, text, depth, of, fed=fed, more=more)
+        self._analyse_inner(name, arguments, text, depth, of, fed=fed, more=more)
 
-    def _assign(self, name: str, arguments: list[Word], text: str, of: str) -> None:
+    def _note_assignments(self, name: str, arguments: list[Word], text: str, of: str) -> None:
         """The variables that a builtin sets."""
         if name in assignments.DECLARING:
             self.declare(arguments, text, of)
@@ -139,7 +139,7 @@ class Commands:
             if equals:
                 self._sets(variable, text, of)
 
-    def _touch(self, name: str, arguments: list[Word], text: str, of: str, *, fed: bool) -> None:
+    def _note_paths(self, name: str, arguments: list[Word], text: str, of: str, *, fed: bool) -> None:
         """The paths among a command's words, and what it writes."""
         key, own = wrappers.find_wrapper(name, arguments)
         if key:
@@ -163,7 +163,7 @@ class Commands:
         for file in startup_files.output_files(name, [word.shown for word in arguments]):
             self._paths.write(file)
 
-    def _inside(
+    def _analyse_inner(
         self, name: str, arguments: list[Word], text: str, depth: int, of: str, *, fed: bool, more: bool
     ) -> None:
         """What a command that runs others runs."""
@@ -287,13 +287,13 @@ class Commands:
         if key == "coproc" and len(inner) > 1 and inner[1].source in tables.RESERVED:
             inner = inner[1:]  # its name
         if key == "xargs":
-            self._each(parsed.options, inner, text, depth, of)
+            self._xargs(parsed.options, inner, text, depth, of)
         elif inner:
             self.run(inner, " ".join(w.source for w in inner), depth + 1, of, fed=fed, more=more)
         elif more:
             self._requests.opaque(text, f"what {key} runs is read from its input", of)
 
-    def _each(self, options: list[tuple[str, str]], inner: list[Word], text: str, depth: int, of: str) -> None:
+    def _xargs(self, options: list[tuple[str, str]], inner: list[Word], text: str, depth: int, of: str) -> None:
         """The command that xargs runs: what it reads comes behind the words, or in place of a mark among them."""
         if not inner:
             return  # echo

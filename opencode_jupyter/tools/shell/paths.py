@@ -100,29 +100,29 @@ class Paths:
             if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
                 self.unknown(word.source)
             if writes and name in tables.COPIERS and word is not arguments[-1]:
-                startup += self._held(word)
+                startup += self._copied_startup_files(word)
         if name in tables.MOVERS:
             self._moves(arguments)
         recurses, options = tables.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
         listed = tables.LISTING.get(name) if lists else None
         if any(pattern is not None and re.search(pattern, options) for pattern in (recurses, listed)):
-            self._below(name, arguments, options)
+            self._note_read_files(name, arguments, options)
         if name in tables.EXTRACTORS:
-            startup += self._unpacked(arguments)
+            startup += self._unpacked_startup_files(arguments)
         return startup if writes else []
 
     def _word(self, name: str, word: Word, *, split: bool) -> list[str]:
         if (name in tables.PATH_COMMANDS or name in tables.WRITERS) and not word.shown.startswith("-"):
             if name in tables.WRITERS or name in ("cp", "mv"):
                 self.write(word.shown)
-            return self.touch(word)
+            return self.note_path(word)
         if word.text is None:
             root = _ROOT.match(word.source)
             if ".." in re.split(r"[/=\"':]", word.source) or (root and (root[1] or "") not in self.assigned):
                 self.unknown(word.source)
             return []
         candidates = _candidates(word.text, split=split)
-        return [file for path in candidates for file in self.touch(Word(word.source, path, word.glob), sure=False)]
+        return [file for path in candidates for file in self.note_path(Word(word.source, path, word.glob), sure=False)]
 
     def _operands(self, name: str, arguments: list[Word]) -> list[Word]:
         """The words that may be paths: not the first of a program that looks for a text."""
@@ -146,7 +146,7 @@ class Paths:
         targets = [word for word in arguments if not word.source.startswith("-")]
         if not arguments and self._home is not None:
             targets = [Word("~", self._home)]
-            self.touch(targets[0])
+            self.note_path(targets[0])
         for word in targets:
             if word.text is None or word.glob or self._starts is None or len(self._starts) >= _MOST:
                 self._starts = None
@@ -169,7 +169,7 @@ class Paths:
 
     # ------------------------------------------------------------------ one path
 
-    def touch(self, word: Word, *, sure: bool = True) -> list[str]:
+    def note_path(self, word: Word, *, sure: bool = True) -> list[str]:
         """A path the command touches: note its folder if it is outside the project; returns the start-up file it is.
 
         Args:
@@ -191,22 +191,23 @@ class Paths:
         if prefix.startswith("~/") and not sure and self._home is not None:
             absolute, prefix = True, self._home + prefix[1:]
         for start in [""] if absolute else self._starts or []:
-            startup += self._at(os.path.join(start, prefix), word.glob, sure)
+            startup += self._note_location(os.path.join(start, prefix), word.glob, sure)
             if word.glob:
                 matches = iglob(os.path.join(start, text))
                 for path in islice(matches, ENTRIES):
-                    startup += self._at(path, False, sure)
+                    startup += self._note_location(path, False, sure)
         return startup
 
-    def _at(self, path: str, folder: bool, sure: bool) -> list[str]:
+    def _note_location(self, path: str, folder: bool, sure: bool) -> list[str]:
         written = os.path.normpath(path)
         try:
             actual, physical = self._resolve(written), os.path.realpath(path) if ".." in path.split("/") else None
         except OSError:  # before Python 3.13, for a link that must not be read: /proc/1/root
             self.unknown(path)
             return []
-        if physical not in (None, actual):  # the shell's cd and the system
-            return self._at(written, folder, sure) + self._at(physical, folder, sure)  # read link/.. in other ways
+        if physical not in (None, actual):  # the shell's cd and the system read link/.. in other ways
+            startup = self._note_location(written, folder, sure)
+            return startup + self._note_location(physical, folder, sure)
         inside = self._real is not None and (actual + os.sep).startswith(self._real) and actual == written
         if not inside and not self._contains(Path(written)):
             likely = sure or ".." in path.split("/") or self._is_plausible(written, actual)
@@ -244,7 +245,7 @@ class Paths:
 
     # ------------------------------------------------------------------ what comes with a path
 
-    def _held(self, word: Word) -> list[str]:
+    def _copied_startup_files(self, word: Word) -> list[str]:
         """The start-up files inside a folder that is copied or moved as a whole."""
         for start in self._starts or []:
             top = os.path.join(start, word.shown)
@@ -254,7 +255,7 @@ class Paths:
                 return found[:1]
         return []
 
-    def _below(self, name: str, arguments: list[Word], options: str) -> None:
+    def _note_read_files(self, name: str, arguments: list[Word], options: str) -> None:
         """What a program reads of the folders among its words: files, and links that it follows out of the project."""
         shown = [word.shown for word in arguments]
         named = (
@@ -273,13 +274,13 @@ class Paths:
                 if entry.name in _SKIPPED or (entry.name.startswith(".") and not hidden):
                     continue
                 if follows and entry.is_symlink():
-                    self.touch(Word(entry.path, entry.path))
+                    self.note_path(Word(entry.path, entry.path))
                 elif entry.is_dir(follow_symlinks=False):
                     stack += [entry.path] if deep else []
                 elif not named or any(fnmatchcase(entry.name.lower(), pattern) for pattern in named):
                     self._requests.reads.append(entry.path)
 
-    def _unpacked(self, arguments: list[Word]) -> list[str]:
+    def _unpacked_startup_files(self, arguments: list[Word]) -> list[str]:
         """The start-up files that an archive or a patch among the words brings."""
         return [
             name

@@ -16,7 +16,7 @@ from opencode_jupyter.tools import _ripgrep
 from opencode_jupyter.tools.codeindex import project_files, service
 from opencode_jupyter.tools.codeindex.ranking import parse_query
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
-from opencode_jupyter.tools.codeindex.store import Corrupt, Store
+from opencode_jupyter.tools.codeindex.store import CorruptIndexError, Store
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -102,13 +102,13 @@ async def test_follows_every_change(project: Project, root: Path) -> None:
 async def test_only_what_changed_is_read(project: Project, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await names(project, "circle")
     looked: list[str] = []
-    look = service.look
+    index_file = service.index_file
 
     def noted(root: str, path: str, digest: bytes | None = None) -> object:
         looked.append(path)
-        return look(root, path, digest)
+        return index_file(root, path, digest)
 
-    monkeypatch.setattr(service, "look", noted)
+    monkeypatch.setattr(service, "index_file", noted)
     await anyio.sleep(0.15)  # what was written a moment ago is looked at once more
     await names(project, "circle")
     looked.clear()
@@ -120,14 +120,14 @@ async def test_only_what_changed_is_read(project: Project, root: Path, monkeypat
 
 
 async def test_many_files_are_read_by_children(project: Project, root: Path) -> None:
-    for i in range(service.FEW + 80):
+    for i in range(service.MAX_HERE + 80):
         (root / f"m{i}.py").write_text(f'def handler{i}():\n    """Answer number{i}."""\n')
     seen: list[tuple[int, int, str]] = []
     hits = await project.search("handler77", 3, lambda *state: seen.append(state))
     assert hits[0].symbol == "handler77"
     assert seen[0][0] == 0
     # files of the last moment are read again after that
-    assert (service.FEW + 82, service.FEW + 82) in [(done, total) for done, total, _ in seen]
+    assert (service.MAX_HERE + 82, service.MAX_HERE + 82) in [(done, total) for done, total, _ in seen]
 
 
 async def test_a_cancelled_indexing_leaves_a_valid_index(project: Project, root: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_foreign_file_is_told_from_ours(tmp_path: Path) -> None:
     connection = sqlite3.connect(place)
     connection.execute("CREATE TABLE mine(x)")
     connection.close()
-    with pytest.raises(Corrupt):
+    with pytest.raises(CorruptIndexError):
         Store(place)
 
 
@@ -244,9 +244,11 @@ def test_a_file_that_kills_its_reader_costs_only_itself(root: Path) -> None:
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "import build_child; sys.path.append(os.path.dirname(sys.argv[1]))\n"
         "from codeindex import extract\n"
-        "look = extract.look\n"
+        "index_file = extract.index_file\n"
         "killers = 'm50.py', 'm99.py'\n"
-        "extract.look = lambda root, path, digest: os._exit(9) if path in killers else look(root, path, digest)\n"
+        "def index_or_die(root, path, digest):\n"
+        "    return os._exit(9) if path in killers else index_file(root, path, digest)\n"
+        "extract.index_file = index_or_die\n"
         "asked = [(f'm{i}.py', None) for i in range(100)]\n"
         "for updates in build_child.read_in_processes(sys.argv[2], asked, 2):\n"
         "    for path, _, size, _, rows in updates: print(path, size, len(rows))\n"
@@ -316,7 +318,7 @@ async def test_an_untouched_project_is_not_looked_through(project: Project, monk
     await names(project, "circle")
     await names(project, "circle")
     looks: list[int] = []
-    monkeypatch.setattr(service, "states", lambda root, paths: looks.append(1) or {})
+    monkeypatch.setattr(service, "file_states", lambda root, paths: looks.append(1) or {})
     assert "pkg/shapes.py:Circle" in await names(project, "circle")
     assert looks == []
 
