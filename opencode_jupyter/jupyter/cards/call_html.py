@@ -91,14 +91,14 @@ def _output(output: str, *, folded: bool) -> str:
 
 def _spill(spill: dict[str, Any]) -> str:
     line = int(spill.get("line") or 1)
-    whole = extent(spill.get("lines"), spill.get("bytes")) or "Cut"
+    size = extent(spill.get("lines"), spill.get("bytes")) or "Cut"
     url = str(spill.get("url") or "")
     link = ""
     if url and urlsplit(url).scheme in {"", "http", "https"}:
         link = f'<a class="oc-s-link" href="{escape(url)}">Open the whole output at line {line}</a> '
     path = escape(visible_line(str(spill["path"])))
     return block(
-        f'<div {DIM};padding:5px 10px;font-size:12px">{escape(whole)}; the rest from line {line} '
+        f'<div {DIM};padding:5px 10px;font-size:12px">{escape(size)}; the rest from line {line} '
         f'is kept {link}<br><code style="font-size:11px;word-break:break-word">{path}</code></div>',
         "dashed",
     )
@@ -200,33 +200,33 @@ def _table(table: dict[str, Any]) -> str:
     columns, rows, types = table.get("columns") or [], table.get("rows") or [], table.get("types") or []
     numeric, index = numeric_columns(table), int(table.get("index") or 0)
     cell = "vertical-align:top;padding:1px 10px;border:0"
-    drawn = ""
+    rows_html = ""
     if any(columns):
-        drawn += "<tr>"
+        rows_html += "<tr>"
         for i, name in enumerate(columns):
             kind = f"<br>{_text(types[i])}" if i < len(types) and any(types) else ""
             align = "right" if numeric[i] else "left"
             top = f"text-align:{align};font-weight:400;font-size:11px;{cell}"
             tag = "th" if name else "td"
-            drawn += f'<{tag} {DIM};{top}">{_text(name)}{kind}</{tag}>'
-        drawn += "</tr>"
+            rows_html += f'<{tag} {DIM};{top}">{_text(name)}{kind}</{tag}>'
+        rows_html += "</tr>"
     for row in rows:
-        drawn += "<tr>"
+        rows_html += "<tr>"
         for i, (value, number) in enumerate(zip(row, numeric, strict=False)):
             label = i < index
             tag, look = ("th", f"{DIM};font-weight:400;") if label else ("td", 'style="')
             align = "right" if number and any(columns) else "left"
-            drawn += f'<{tag} {look}text-align:{align};{cell}">{_text(value)}</{tag}>'
-        drawn += "</tr>"
-    whole = f'<table style="border-collapse:collapse;margin:0;{MONO}">{drawn}</table>'
+            rows_html += f'<{tag} {look}text-align:{align};{cell}">{_text(value)}</{tag}>'
+        rows_html += "</tr>"
+    table_html = f'<table style="border-collapse:collapse;margin:0;{MONO}">{rows_html}</table>'
     words = escape(rows_words(table))
     note = f'<div style="padding:2px 10px 4px">{dim(words)}</div>' if words else ""
-    return block(f'<div style="overflow-x:auto">{whole}</div>{note}')
+    return block(f'<div style="overflow-x:auto">{table_html}</div>{note}')
 
 
 def _cells(shown: dict[str, Any], lines: list[str]) -> str:
     """A notebook's cells, each with its outputs; `lines` are the output's."""
-    drawn = []
+    blocks = []
     for cell in shown.get("cells") or []:
         start = int(cell.get("line") or 0)
         end = start + int(cell.get("source") or 0)
@@ -238,9 +238,9 @@ def _cells(shown: dict[str, Any], lines: list[str]) -> str:
             text += f'<div style="margin-left:10px;border-left:2px solid {LINE}">{pre(out)}</div>'
         name = dim(f"{int(cell.get('index') or 0)} · {escape(run)}")
         head = f'<div style="padding:4px 10px 0">{name}</div>'
-        drawn.append(head + text)
+        blocks.append(head + text)
     words = escape(visible_line(cells_words(shown)))
-    return block(f'{"".join(drawn)}<div style="padding:2px 10px 4px">{dim(words)}</div>')
+    return block(f'{"".join(blocks)}<div style="padding:2px 10px 4px">{dim(words)}</div>')
 
 
 def cells_words(shown: dict[str, Any]) -> str:
@@ -273,7 +273,7 @@ def diff(text: str) -> str:
     rows = diff_rows(text)
     width = len(str(max([number for _, number, _ in rows if number], default=0)))
     crlf = all(text.endswith("\r") for _, number, text in rows if number)
-    drawn = []
+    lines = []
     for sign, number, text in rows:
         shown = escape(visible(text.removesuffix("\r") if crlf else text))
         line = f'<span {DIM}">{str(number or "").rjust(width)}</span> {sign} {shown}'
@@ -282,8 +282,8 @@ def diff(text: str) -> str:
             line = f'<span class="oc-s-add" style="{WIDE}rgba(46,160,67,0.18)">{line}</span>'
         elif sign == "-":
             line = f'<span class="oc-s-del" style="{WIDE}rgba(248,81,73,0.18)">{line}</span>'
-        drawn.append(line)
-    return pre("\n".join(drawn))
+        lines.append(line)
+    return pre("\n".join(lines))
 
 
 def diff_rows(diff: str) -> list[tuple[str, int, str]]:

@@ -133,7 +133,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         ui["children"] = extras.children
     if metadata:
         wire["metadata"] = _cut_values(metadata)
-    whole = {
+    card = {
         "v": VERSION,
         "id": part.id,
         "callID": part.call_id,
@@ -143,7 +143,7 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
         "state": wire,
         "ui": ui,
     }
-    return dict(plain_json(whole, sys.maxsize, 100, sys.maxsize))
+    return dict(plain_json(card, sys.maxsize, 100, sys.maxsize))
 
 
 _ABORTED_FOR_PERSON = {

@@ -61,11 +61,11 @@ def _words(item: dict[str, Any]) -> str:
         return padded(f'<span {DIM};font-size:12px">{escape(readable(text))}</span>')
     from .markdown import markdown  # its parser is imported with the first text
 
-    drawn = markdown(text) if len(text) <= MARKDOWN_CHARS else pre(escape(readable(text)))
+    html = markdown(text) if len(text) <= MARKDOWN_CHARS else pre(escape(readable(text)))
     if item["kind"] == "text":
-        return block(f'<div style="padding:2px 10px">{drawn}</div>')
+        return block(f'<div style="padding:2px 10px">{html}</div>')
     name = "summary of the conversation" if item["kind"] == "summary" else "reasoning"
-    return block(f'<details>{summary(name)}<div {DIM};padding:0 10px 4px">{drawn}</div></details>')
+    return block(f'<details>{summary(name)}<div {DIM};padding:0 10px 4px">{html}</div></details>')
 
 
 def _call(part: dict[str, Any]) -> str:

@@ -155,9 +155,9 @@ def rows_words(table: dict[str, Any]) -> str:
         words = f"the first {shown} of {words}"
     elif not any(columns):
         words = ""  # fields and single values
-    width, drawn = int(table.get("width") or 0), len(columns) - int(table.get("index") or 0)
-    if any(columns) and width > drawn:
-        words += f", {drawn} of {width:,} columns"
+    width, column_count = int(table.get("width") or 0), len(columns) - int(table.get("index") or 0)
+    if any(columns) and width > column_count:
+        words += f", {column_count} of {width:,} columns"
     return " · ".join(filter(None, [visible_line(str(table.get("name") or "")), words]))
 
 

@@ -213,14 +213,14 @@ class NotebookPages:
             if isinstance(document, dict)
         ]
         roots = self._roots([document for _, document in reported])
-        found: dict[tuple[str, str], OpenDocument] = {}
+        documents: dict[tuple[str, str], OpenDocument] = {}
         for via, document in reported:
             name = str(document.get("path", ""))
             if name and any(_same(os.path.join(root, name), path) for root in roots):
                 key = (str(document.get("page", "")), str(document.get("document", "")))
-                if key in found and found[key].via == key[0]:
+                if key in documents and documents[key].via == key[0]:
                     continue  # reported by its own page already
-                found[key] = OpenDocument(
+                documents[key] = OpenDocument(
                     id=key[1],
                     page=key[0],
                     via=via,
@@ -228,7 +228,7 @@ class NotebookPages:
                     shared=bool(document.get("shared")),
                     text=bool(document.get("text")),
                 )
-        return list(found.values())
+        return list(documents.values())
 
     def _roots(self, documents: list[dict[str, Any]]) -> set[str]:
         """Folders that may be the server's root: as pages report it, or inferred from the kernel's own notebook."""
@@ -266,12 +266,12 @@ def _cells(cells: Any) -> list[dict[str, Any]]:
 
 def _error_text(answer: dict[str, Any]) -> str:
     """A page's error as a sentence, with what to do."""
-    again = "Nothing was changed. Read the notebook again with notebook_read before changing it."
+    advice = "Nothing was changed. Read the notebook again with notebook_read before changing it."
     errors = {
         "closed": "The notebook was closed in JupyterLab meanwhile. Nothing was changed. Try again.",
-        "changed": f"Conflict: the cell was changed in JupyterLab meanwhile, by hand or by another call. {again}",
-        "gone": f"Conflict: the cell was deleted in JupyterLab meanwhile. {again}",
-        "neighbour": f"Conflict: the cell before the new place was deleted in JupyterLab meanwhile. {again}",
+        "changed": f"Conflict: the cell was changed in JupyterLab meanwhile, by hand or by another call. {advice}",
+        "gone": f"Conflict: the cell was deleted in JupyterLab meanwhile. {advice}",
+        "neighbour": f"Conflict: the cell before the new place was deleted in JupyterLab meanwhile. {advice}",
         "read-only": "The notebook is open read-only in JupyterLab. Nothing was changed.",
         "lost": (
             "The browser tab in which the notebook is open does not answer. Whether the change was made is not known; "
@@ -279,7 +279,7 @@ def _error_text(answer: dict[str, Any]) -> str:
         ),
     }
     code = str(answer.get("error"))
-    return errors.get(code, f"JupyterLab could not do it: {code}. {again}")
+    return errors.get(code, f"JupyterLab could not do it: {code}. {advice}")
 
 
 __all__ = ["NotebookPages"]

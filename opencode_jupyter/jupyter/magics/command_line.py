@@ -121,8 +121,8 @@ class CommandLine:
             InvalidArgumentsError: there are some.
         """
         if self.rest:
-            left = " ".join(map(as_typed, self.rest))
-            raise InvalidArgumentsError(f"{left} is not understood here. Usage: {self.usage}")
+            unread = " ".join(map(as_typed, self.rest))
+            raise InvalidArgumentsError(f"{unread} is not understood here. Usage: {self.usage}")
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work on the engine and wait for it; an interrupt ends both."""

@@ -210,5 +210,5 @@ def cut_middle(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     head, tail = most * 2 // 3, most // 3
-    left = len(text) - head - tail
-    return f"{text[:head]}\n[… {left:,} of {len(text):,} characters omitted …]\n{text[-tail:]}"
+    omitted = len(text) - head - tail
+    return f"{text[:head]}\n[… {omitted:,} of {len(text):,} characters omitted …]\n{text[-tail:]}"

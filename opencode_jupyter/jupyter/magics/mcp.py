@@ -124,8 +124,8 @@ def _logs(line: McpLine) -> Message:
     lines = [visible(COLOURS.sub("", text)) for text in line.servers.logs(name)]
     if not lines:
         return Message(f"The log of {name} is empty.")
-    left = len(lines) - limit
-    head = [f"({left} earlier lines: %mcp logs {name} -n {len(lines)})"] if left > 0 else []
+    earlier = len(lines) - limit
+    head = [f"({earlier} earlier lines: %mcp logs {name} -n {len(lines)})"] if earlier > 0 else []
     return Message("\n".join([*head, *lines[-limit:]]))
 
 
@@ -216,14 +216,14 @@ def _remove(line: McpLine) -> Message:
     spec = line.spec(name)
     line.wait(_end_login(line, name))
     if line.wait(line.servers.remove(name)):
-        left = line.servers.specs().get(name)
-        if left is None:
+        remaining = line.servers.specs().get(name)
+        if remaining is None:
             return Message(f"Removed {name}.")
         if keep:
             return Message(
-                f"Removed {name} as it was added here; {_file_name(line.workspace, left.source)} still defines it."
+                f"Removed {name} as it was added here; {_file_name(line.workspace, remaining.source)} still defines it."
             )
-        spec = left
+        spec = remaining
     source = _file_name(line.workspace, spec.source)
     if keep:
         raise ToolError(
@@ -235,9 +235,9 @@ def _remove(line: McpLine) -> Message:
         raise ToolError(f"{name} comes from {source}, which is not rewritten; remove it there by hand.")
     if not line.notebook.on_engine(_remove_saved, line, name, path):
         raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
-    left = line.servers.specs().get(name)
-    more = f" {_file_name(line.workspace, left.source)} still defines it." if left is not None else ""
-    return Message(f"Removed {name}, also from {source}.{more}")
+    remaining = line.servers.specs().get(name)
+    note = f" {_file_name(line.workspace, remaining.source)} still defines it." if remaining is not None else ""
+    return Message(f"Removed {name}, also from {source}.{note}")
 
 
 async def _end_login(line: McpLine, name: str) -> None:

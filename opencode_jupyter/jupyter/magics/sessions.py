@@ -292,8 +292,8 @@ def _part_text(kind: str, part: dict[str, Any], state: dict[str, Any]) -> str:
     if kind == "step-finish":
         tokens = part.get("tokens") or {}
         return f"{part.get('reason')}: {tokens.get('input', 0)} tokens in, {tokens.get('output', 0)} out"
-    left = ("id", "sessionID", "messageID", "type", EXTRA)
-    return " ".join(f"{key}={value}" for key, value in part.items() if key not in left)
+    omitted = ("id", "sessionID", "messageID", "type", EXTRA)
+    return " ".join(f"{key}={value}" for key, value in part.items() if key not in omitted)
 
 
 def _fork(line: SessionLine) -> Message:
@@ -320,8 +320,8 @@ def _undo(line: SessionLine) -> Message:
     workspace = line.workspace
     work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
     summary = line.wait(work)
-    again = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
-    return Message(f"{session.title}: {summary}{again}")
+    hint = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
+    return Message(f"{session.title}: {summary}{hint}")
 
 
 def _rename(line: SessionLine) -> Message:
@@ -357,11 +357,11 @@ def _delete(line: SessionLine) -> Message:
 
 async def _delete_with_children(line: SessionLine, id: str) -> int:
     """Delete a session; returns the number of its children, which are deleted too."""
-    left, children = [id], 0
-    while left:
-        below = [info["id"] for info in await line.store.children(left.pop())]
-        children += len(below)
-        left += below
+    to_visit, children = [id], 0
+    while to_visit:
+        child_ids = [info["id"] for info in await line.store.children(to_visit.pop())]
+        children += len(child_ids)
+        to_visit += child_ids
     try:
         await line.workspace.sessions.delete(id)
     except KeyError:

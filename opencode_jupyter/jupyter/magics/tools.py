@@ -130,10 +130,12 @@ def _undo(line: CommandLine) -> Confirmation:
         }
         for change in undone
     ]
-    left = len(changes.entries())
+    remaining = len(changes.entries())
     less = f" (there were no more than {len(undone)})" if len(undone) < count else ""
     files = "; ".join(f"{row['file']} {row['now']}" for row in rows)
-    title = f"Undid {len(undone)} change{'' if len(undone) == 1 else 's'}{less}: {files}. {left} can still be undone."
+    title = (
+        f"Undid {len(undone)} change{'' if len(undone) == 1 else 's'}{less}: {files}. {remaining} can still be undone."
+    )
     return Confirmation(rows, title=title).show()
 
 

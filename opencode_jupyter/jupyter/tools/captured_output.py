@@ -61,25 +61,25 @@ class LiveOutput:
 
     def result(self, title: str, note: str, value: Any = None) -> ToolResult:
         """The result of the run; `value` is that of its last expression."""
-        whole = self.finish()
+        spilled = self.finish()
         pictures = self._capture.attachments
-        output = "\n".join(filter(None, [whole.text.removesuffix("\n"), note]))
-        metadata = {**self._more, "output": output[-PREVIEW:], **self.cut_metadata(whole)}
+        output = "\n".join(filter(None, [spilled.text.removesuffix("\n"), note]))
+        metadata = {**self._more, "output": output[-PREVIEW:], **self.cut_metadata(spilled)}
         if pictures:
             metadata["pictures"] = len(pictures)
         if self._capture.tables:
             metadata[TABLES] = self._capture.tables
-        if (self._capture.described or (pictures and not output)) and not whole.truncated:
+        if (self._capture.described or (pictures and not output)) and not spilled.truncated:
             metadata[PRINTED] = _remove_blocks(output, self._capture.described)
         return ToolResult(title, output or "(no output)", metadata, list(pictures), value=value)
 
-    def cut_metadata(self, whole: Spilled) -> dict[str, Any]:
+    def cut_metadata(self, spilled: Spilled) -> dict[str, Any]:
         """Metadata about a cut output."""
-        metadata: dict[str, Any] = {"truncated": whole.truncated}
-        if whole.truncated:
-            metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
-            if whole.output_path is not None:
-                metadata["outputPath"] = whole.output_path
+        metadata: dict[str, Any] = {"truncated": spilled.truncated}
+        if spilled.truncated:
+            metadata |= {"lines": spilled.text_lines, "bytes": spilled.bytes, "cutLine": spilled.cut_line}
+            if spilled.output_path is not None:
+                metadata["outputPath"] = spilled.output_path
         return metadata
 
     def close(self) -> None:
@@ -95,11 +95,11 @@ class LiveOutput:
         text = self._capture.take()
         if not text:
             return
-        whole, newline, self._line = (self._line + text).rpartition("\n")
+        lines, newline, self._line = (self._line + text).rpartition("\n")
         if newline:
-            if "\r" in whole:
-                whole = "\n".join(map(_last_state, whole.split("\n")))
-            self._feed(whole + "\n")
+            if "\r" in lines:
+                lines = "\n".join(map(_last_state, lines.split("\n")))
+            self._feed(lines + "\n")
         if "\r" in self._line:
             self._line = _last_state(self._line, more=True)
         if len(self._line) > LINE:

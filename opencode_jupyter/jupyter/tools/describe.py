@@ -125,9 +125,9 @@ def _text(value: Any, out: Description) -> None:
         out.add("value", short(value, TEXT))
         return
     out.add("lines", value.count("\n") + 1)
-    left = len(value) - TEXT
-    middle = f"{value[: TEXT // 2]}\n… {left} characters …\n{value[-TEXT // 2 :]}"
-    out.lines += ["value:", value if left <= 0 else middle]
+    omitted = len(value) - TEXT
+    middle = f"{value[: TEXT // 2]}\n… {omitted} characters …\n{value[-TEXT // 2 :]}"
+    out.lines += ["value:", value if omitted <= 0 else middle]
 
 
 def _container(value: Any, out: Description, most: int) -> None:
@@ -160,9 +160,9 @@ def _add_items(value: Any, base: Any, out: Description, most: int, *, numbered: 
             out.lines.append(f"  {short(item[0])}: {short_or_hidden(item[0], item[1], ITEM)}")
         else:
             out.lines.append(f"  [{index}] {short(item, ITEM)}" if numbered else f"  {short(item, ITEM)}")
-    left = base.__len__(value) - most
-    if left > 0:
-        out.lines.append(f"  … {left} more")
+    omitted = base.__len__(value) - most
+    if omitted > 0:
+        out.lines.append(f"  … {omitted} more")
 
 
 def _module(value: types.ModuleType, out: Description) -> None:

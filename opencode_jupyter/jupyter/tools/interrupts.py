@@ -147,7 +147,7 @@ class Interrupts:
             self._do_pulse(frame)
 
     def _handle_person(self, number: int, frame: FrameType | None) -> None:
-        again, outer = self.by_person, self._before.get(number)
+        is_second, outer = self.by_person, self._before.get(number)
         if self.awaiting and callable(outer):
             outer(number, frame)  # the cell that awaits on this thread's loop has to know, whichever task runs now
         if self.awaiting and not self._runs(frame):
@@ -156,7 +156,7 @@ class Interrupts:
         if self._pulsing:
             self._missed = True
         elif self._runs(frame):
-            self._raise(frame, twice=again)
+            self._raise(frame, twice=is_second)
 
     def _handle_stop(self, number: int, frame: FrameType | None) -> None:
         held = signal.getsignal(signal.SIGINT)

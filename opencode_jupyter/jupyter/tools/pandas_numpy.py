@@ -99,10 +99,10 @@ def _frame(value: Any, out: Description, rows: int) -> None:
         index = [short(v, CELL) for v in value.index[:rows].tolist()]
         head = [["", *(_label(c)[:CELL] for c in labels[:WIDTH])]]
         head += [[index[r], *(column[r] for column in columns)] for r in range(len(index))]
-        left = f", first {WIDTH} columns" if width > WIDTH else ""
+        of_columns = f", first {WIDTH} columns" if width > WIDTH else ""
         _table(out, head, value.shape, index=1, types=["", *dtypes[:WIDTH]])
         out.printed = beside if width <= WIDTH else out.printed
-        out.lines += [f"first {len(index)} rows{left}:", *grid(head)]
+        out.lines += [f"first {len(index)} rows{of_columns}:", *grid(head)]
 
 
 def _series(value: Any, out: Description, rows: int) -> None:

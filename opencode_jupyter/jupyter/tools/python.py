@@ -129,20 +129,20 @@ async def _wait(
     run: CodeRun, finished: asyncio.Future[Outcome], live: LiveOutput, limit: float, *, pulses: bool
 ) -> Outcome | None:
     """The run's end; None if its time is over."""
-    again = 0.0
+    next_stop = 0.0
     while True:
-        left = INTERVAL if run.began is None else min(INTERVAL, run.began + limit - time.monotonic())
-        if left <= 0:
+        seconds = INTERVAL if run.began is None else min(INTERVAL, run.began + limit - time.monotonic())
+        if seconds <= 0:
             return None
-        await asyncio.wait([finished], timeout=left)
+        await asyncio.wait([finished], timeout=seconds)
         if finished.cancelled():
             raise ToolError(NO_THREAD)
         if finished.done():
             return finished.result()
         run.report_threads()
         live.update(WAITING if run.began is None else None)
-        if run.is_half_interrupted and time.monotonic() >= again:
-            again = time.monotonic() + BETWEEN
+        if run.is_half_interrupted and time.monotonic() >= next_stop:
+            next_stop = time.monotonic() + BETWEEN
             run.stop()
         elif pulses:
             run.poke()
