@@ -36,7 +36,7 @@ def widget_class() -> type[Any] | None:
     return live_widget("part", live_text, lost_bundle)
 
 
-class Card(LiveDisplay):
+class CallCard(LiveDisplay):
     """The card of one call.
 
     Args:

@@ -23,7 +23,7 @@ from .display import Bundle, show_bundle, show_object
 if TYPE_CHECKING:
     from ...agent.run import Run
     from ..kernel.waiting import Waiter
-    from .run_printer import Printer
+    from .run_printer import RunPrinter
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class LiveDisplay(ABC):
         self.key = key
         self.run: Run | None = None
         """The run whose calls it shows; None for a card of one call."""
-        self.printer: Printer | None = None
+        self.printer: RunPrinter | None = None
         """Shows a run in a terminal, as it goes."""
         self.waiter = waiter
         self.quiet = quiet

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...agent.run import Run
     from ...core.call import Call
     from ..kernel.waiting import Waiter
-    from .run_printer import Printer
+    from .run_printer import RunPrinter
 
 VERSION = 1
 """Of the run's JSON."""
@@ -66,7 +66,7 @@ class RunCard(LiveDisplay):
         waiter: Waiter | None,
         *,
         mode: Callable[[], str] = str,
-        printer: Printer | None = None,
+        printer: RunPrinter | None = None,
         **options: Any,
     ) -> None:
         super().__init__(f"run_{uuid.uuid4().hex}", waiter, **options)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...core.call import Call
 
 
-class Printer:
+class RunPrinter:
     """Prints what a run does.
 
     Args:

@@ -19,7 +19,7 @@ ESM = STATIC / "card.js"
 """Draws a call."""
 MODULES = {"part": ESM, "run": STATIC / "run.js"}
 """By the trait that holds what is shown: each live card carries its module to the page, so a call's leaves runs out."""
-Shown = dict[str, Any]
+CardJson = dict[str, Any]
 # Unpacks the card's script (opencode_jupyter/static/card.js), once for all cards of a page.
 _SHIM = """\
 const KEY = Symbol.for('opencode_jupyter/card/@HASH@');
@@ -37,7 +37,9 @@ export default () => (globalThis[KEY] ??= unpack().catch((error) => {
 
 
 @cache
-def live_widget(trait: str, text: Callable[[Shown], str], lost: Callable[[Shown], dict[str, Any]]) -> type[Any] | None:
+def live_widget(
+    trait: str, text: Callable[[CardJson], str], lost: Callable[[CardJson], dict[str, Any]]
+) -> type[Any] | None:
     """A widget class; it imports anywidget, which takes a moment.
 
     Args:

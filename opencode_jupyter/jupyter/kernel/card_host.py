@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ...core.threads import call_soon
-from ..cards.call_card import Card, widget_class
+from ..cards.call_card import CallCard, widget_class
 from ..cards.display import SettledCards
 from ..tools.capture_context import outside
 from .ipykernel_compat import has_no_cell
@@ -60,9 +60,9 @@ class CardHost:
             "durations": self._link.kernel is None,  # nobody saves what a terminal shows
         }
 
-    def add_call(self, call: Call, **options: Any) -> Card:
-        """A card for a call; see `Card`."""
-        card = Card(call, **options, **self.options())
+    def add_call(self, call: Call, **options: Any) -> CallCard:
+        """A card for a call; see `CallCard`."""
+        card = CallCard(call, **options, **self.options())
         call.on_update = compose(call.on_update, card.update)
         self.attach(card)
         return card
@@ -117,14 +117,14 @@ class CardHost:
         if card is not None:
             self.show_in_background(card)
 
-    def add_late_card(self, call: Call) -> Card:
+    def add_late_card(self, call: Call) -> CallCard:
         """Add a card for a call without one that requests approval, until it ends. On the engine's thread.
 
         `Workspace.call` goes through the notebook, so such a call has its card from the start. What is left are calls
         that code runs on a loop of its own (``workspace.start(...).run()``). No cell waits for them that could lend its
         thread, so the card is shown from here.
         """
-        card = Card(call, None, **self.options())
+        card = CallCard(call, None, **self.options())
 
         def update(part: ToolPart) -> None:
             if call.part.outcome:

@@ -10,7 +10,7 @@ from ...core.errors import ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
-from ..cards.run_printer import Printer
+from ..cards.run_printer import RunPrinter
 from .agent_models import choose_model
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentReq
         run,
         waiter,
         mode=mode,
-        printer=Printer(waiter.submit) if terminal and waiter is not None else None,
+        printer=RunPrinter(waiter.submit) if terminal and waiter is not None else None,
         quiet=request.quiet or notebook.settings.quiet,
         **notebook.cards.options(),
     )
