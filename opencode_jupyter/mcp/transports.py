@@ -303,7 +303,7 @@ class StdioTransport:
 
     async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _MessageWriter]:
         self.process = await self._start()
-        self.process.hear_errors(self._log.feed)
+        self.process.subscribe_errors(self._log.feed)
         self.process.listen(self._feed, self._handle_end)
         return self._receive, _MessageWriter(self)
 

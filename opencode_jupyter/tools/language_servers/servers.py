@@ -152,8 +152,8 @@ def table(config: Any) -> Table:
     servers = {server.name: server for server in BUILTIN}
     problems: list[str] = []
     for name, entry in config.items():
-        made = _entry(str(name), entry, servers.get(name), problems)
-        servers.pop(name, None) if made is None else servers.__setitem__(name, made)
+        server = _entry(str(name), entry, servers.get(name), problems)
+        servers.pop(name, None) if server is None else servers.__setitem__(name, server)
     return Table(tuple(servers.values()), asked_for=True, problems=tuple(problems))
 
 
@@ -216,10 +216,10 @@ def program(server: Server) -> str | None:
 
 def root(server: Server, path: Path, top: Path) -> Path:
     """The folder a server works in: the nearest one upward from the file with a marker, up to `top`; else `top`."""
-    return marked(server, path, top) or top
+    return marked_folder(server, path, top) or top
 
 
-def marked(server: Server, path: Path, top: Path) -> Path | None:
+def marked_folder(server: Server, path: Path, top: Path) -> Path | None:
     """The nearest folder, upward from a file up to `top`, that holds one of the server's markers.
 
     A file outside `top` belongs to a project of its own; the home folder and what is above it are none.
@@ -229,14 +229,14 @@ def marked(server: Server, path: Path, top: Path) -> Path | None:
     for folder in path.parents:
         if not inside and home.is_relative_to(folder):
             return None
-        if any(_there(folder, marker) for marker in server.markers):
+        if any(_has_marker(folder, marker) for marker in server.markers):
             return folder
         if folder == top:
             return None
     return None
 
 
-def _there(folder: Path, marker: str) -> bool:
+def _has_marker(folder: Path, marker: str) -> bool:
     if marker in (".sln", ".slnx", ".csproj", ".Rproj"):  # endings of a file's name
         try:
             return any(entry.name.endswith(marker) for entry in os.scandir(folder))

@@ -166,7 +166,7 @@ class LanguageServers:
         client = self._clients.get(key)
         if (client is not None and client.alive) or self.table().asked_for:
             return True
-        return server.group == "python" and servers.marked(server, path, self._workspace.directory) is not None
+        return server.group == "python" and servers.marked_folder(server, path, self._workspace.directory) is not None
 
     # ------------------------------------------------------------------ on the loop of the servers
 

@@ -40,10 +40,10 @@ class Stdio:
             os.set_blocking(descriptor, False)
         self._stdout = stdout
         self._stderr = stderr
-        self._heard = False
-        self._on_end: Callable[[], None] = _nothing
+        self._is_listening = False
+        self._on_end: Callable[[], None] = _ignore_end
         self._on_errors: Callable[[bytes], None] | None = None
-        self._listen(stderr, self._keep)
+        self._listen(stderr, self._keep_errors)
 
     @property
     def exited(self) -> bool:
@@ -65,13 +65,13 @@ class Stdio:
             on_end: called once when nothing more will come: it closed its stdout, ended, or was stopped.
         """
         self._on_end = on_end
-        self._heard = True
+        self._is_listening = True
         self._listen(self._stdout, on_output)
         # Something that it started may hold its stdout open after its exit.
-        self._handle.exited.add_done_callback(lambda _: self._loop.call_later(DRAIN, self._deaf, self._stdout))
+        self._handle.exited.add_done_callback(lambda _: self._loop.call_later(DRAIN, self._stop_reading, self._stdout))
 
-    def hear_errors(self, on_errors: Callable[[bytes], None]) -> None:
-        """Be told of each chunk of its stderr too, on the event loop; of what came before at once."""
+    def subscribe_errors(self, on_errors: Callable[[bytes], None]) -> None:
+        """Receive each chunk of its stderr too, on the event loop; what came before at once."""
         self._on_errors = on_errors
         if self._errors:
             on_errors(bytes(self._errors))
@@ -111,11 +111,11 @@ class Stdio:
     def close(self) -> None:
         """Let go of it: what still runs is ended."""
         self.hang_up()
-        if not self._heard:
-            self._heard = True
+        if not self._is_listening:
+            self._is_listening = True
             os.close(self._stdout)
         for descriptor in tuple(self._readers):
-            self._deaf(descriptor)
+            self._stop_reading(descriptor)
         self._handle.close()
 
     def hang_up(self) -> None:
@@ -127,8 +127,8 @@ class Stdio:
             self._stdin = None
             self._unwritten.clear()
 
-    def _listen(self, descriptor: int, heard: Callable[[bytes], None]) -> None:
-        self._readers[descriptor] = heard
+    def _listen(self, descriptor: int, on_data: Callable[[bytes], None]) -> None:
+        self._readers[descriptor] = on_data
         self._loop.add_reader(descriptor, self._read, descriptor)
 
     def _read(self, descriptor: int) -> None:
@@ -141,19 +141,19 @@ class Stdio:
         if data:
             self._readers[descriptor](data)
         else:
-            self._deaf(descriptor)
+            self._stop_reading(descriptor)
 
-    def _deaf(self, descriptor: int) -> None:
+    def _stop_reading(self, descriptor: int) -> None:
         if self._readers.pop(descriptor, None) is None:
             return
         if not self._loop.is_closed():
             self._loop.remove_reader(descriptor)
         os.close(descriptor)
         if descriptor == self._stdout:
-            ended, self._on_end = self._on_end, _nothing
+            ended, self._on_end = self._on_end, _ignore_end
             ended()
 
-    def _keep(self, data: bytes) -> None:
+    def _keep_errors(self, data: bytes) -> None:
         self._errors += data
         del self._errors[:-ERRORS]
         if self._on_errors is not None:
@@ -212,5 +212,5 @@ async def converse(
     return program
 
 
-def _nothing() -> None:
-    """Nobody wants to be told."""
+def _ignore_end() -> None:
+    """Nothing listens for the end."""

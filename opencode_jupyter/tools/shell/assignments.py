@@ -14,8 +14,6 @@ from .arithmetic import is_number
 from .word_expansion import Word
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
-NAMING = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "wait", "unset", "test", "[", "let"})
-"""Other builtins whose words may be names of variables."""
 
 _READ_VALUED = {"read": "adinNptu", "mapfile": "dnOsuCc", "readarray": "dnOsuCc"}
 _SETS = "it sets {}, which decides what runs"

@@ -95,7 +95,7 @@ def test_the_root_is_the_nearest_marked_folder(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     assert servers.root(ty, deep / "x.py", tmp_path / "top") == tmp_path / "top"
     (tmp_path / "setup.py").touch()  # above the top: not looked at
-    assert servers.marked(ty, deep / "x.py", tmp_path / "top") is None
+    assert servers.marked_folder(ty, deep / "x.py", tmp_path / "top") is None
     (tmp_path / "top" / "package" / "pyproject.toml").touch()
     assert servers.root(ty, deep / "x.py", tmp_path / "top") == tmp_path / "top" / "package"
     assert servers.root(ty, Path("/elsewhere/x.py"), tmp_path / "top") == tmp_path / "top"
