@@ -99,11 +99,6 @@ export function grouped(n: number): string {
   return n.toLocaleString('en-US');
 }
 
-/** `1 line`, `214 lines`; in English only. */
-export function count(n: number, noun: string): string {
-  return `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
-}
-
 /** `1 line`, `214 lines`. */
 export function lineCount(n: number): string {
   return trans._n('%2 line', '%2 lines', n, grouped(n));

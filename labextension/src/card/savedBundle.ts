@@ -6,18 +6,18 @@
 /** Levels that are looked into; cards inside cards do not go deeper. */
 const LEVELS = 40;
 
-type Tree = Record<string, unknown>;
-
-const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Whether `value` is an object with names. */
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `data` with what the output's `metadata` adds to it; as it is where that has nothing. */
 export function joinSaved(data: unknown, metadata: unknown): unknown {
-  const more = isTree(metadata) ? metadata.opencode : undefined;
-  if (!isTree(data) || !isTree(more)) {
+  const more = isRecord(metadata) ? metadata.opencode : undefined;
+  if (!isRecord(data) || !isRecord(more)) {
     return data;
   }
   const { aliases, ...rest } = more;
-  const ids = new Map(Object.entries(isTree(aliases) ? aliases : {}));
+  const ids = new Map(Object.entries(isRecord(aliases) ? aliases : {}));
   const long = (text: string): string => (text.includes('_…') ? text.replace(/\w+_…\d+/g, alias => idOf(ids.get(alias)) ?? alias) : text);
   return joined(ids.size ? walk(data, long, 0) : data, rest, 0);
 }
@@ -41,7 +41,7 @@ function joined(data: unknown, more: unknown, level: number): unknown {
   if (level >= LEVELS) {
     return data;
   }
-  if (isTree(data) && isTree(more)) {
+  if (isRecord(data) && isRecord(more)) {
     const names = [...new Set([...Object.keys(data), ...Object.keys(more)])];
     return Object.fromEntries(names.map(name => [name, joined(data[name], more[name], level + 1)]));
   }

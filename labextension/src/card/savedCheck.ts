@@ -5,6 +5,7 @@
  */
 
 import type { RunPart } from '../run/types';
+import { isRecord } from './savedBundle';
 import { SCHEMA } from './contractSchema';
 import type { CardPart } from './types';
 
@@ -36,9 +37,6 @@ interface Shape {
   properties?: Record<string, Shape>;
   required?: string[];
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** JSON, not too deep. */
 function json(value: unknown, level = 0): unknown {

@@ -13,7 +13,7 @@ import { Signal } from '@lumino/signaling';
 
 import { LiveComms } from './liveComms';
 import type { IOPubMessage } from './liveComms';
-import { documents, kernelOf, MESSAGE_TYPE, requestKernel, sendToKernel, serverRunsCells } from './requests';
+import { controlMessage, documents, ENDED, kernelOf, MESSAGE_TYPE, requestKernel, serverRunsCells } from './requests';
 import type { KernelDocument } from './requests';
 import type { CardAsk } from '../card/types';
 import type { ToKernel } from './messages';
@@ -56,8 +56,6 @@ type Opened = Pick<NotebookPanel, 'node' | 'title' | 'sessionContext'> & Partial
 
 /** The plugin by which cells are run on the server. */
 const SERVER_EXECUTOR = '@jupyter-ai-contrib/server-documents:server-cell-executor';
-/** After these nothing of a kernel's past is there any more. */
-const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
 /** The hub of the page: several would each request everything anew. */
 export const IKernelHub = new Token<KernelHub>('opencode-jupyter:IKernelHub');
@@ -115,9 +113,11 @@ export class KernelHub {
     await this.request(kernelId, { what: 'revise', id, digest, input });
   }
 
-  /** Sends a card's message; false if no open document has that kernel. */
+  /** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
   send(kernelId: string, commId: string, message: ToKernel): boolean {
-    return sendToKernel(this.app.shell, kernelId, commId, message);
+    const kernel = documents(this.app.shell).map(kernelOf).find(connection => connection?.id === kernelId);
+    kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
+    return !!kernel;
   }
 
   private scan(): void {

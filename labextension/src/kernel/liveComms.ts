@@ -11,7 +11,8 @@ import type { Model } from './liveWidget';
 import { applyUpdate } from '../run/applyUpdate';
 import type { RunPart, RunUpdate, RunWhole } from '../run/types';
 
-const COMM_TARGET = 'jupyter.widget';
+/** The target of the comms of widgets. */
+export const COMM_TARGET = 'jupyter.widget';
 
 /** What is needed of a message on IOPub. */
 export interface IOPubMessage {

@@ -7,7 +7,7 @@ import { UUID } from '@lumino/coreutils';
 
 import type { EditingRequest } from '../editing/messages';
 import { trans } from '../card/i18n';
-import type { ControlContent, ServedRequest, SettledRequest, ToKernel } from './messages';
+import type { ControlContent, ServedRequest, SettledRequest } from './messages';
 import type { JobMessage } from '../notebook/protocol';
 import type { SpillRequest } from '../viewer/source';
 
@@ -25,6 +25,9 @@ export class SilentError extends Error {}
 
 /** What a kernel answers; its `kind` says who does. */
 export type KernelRequest = SpillRequest | SettledRequest | ServedRequest | JobMessage | EditingRequest | { kind: 'panel'; what: string; [field: string]: unknown };
+
+/** After these nothing of a kernel's past is there any more. */
+export const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
 type Shell = Pick<JupyterFrontEnd.IShell, 'widgets' | 'currentWidget'>;
 type Connection = Kernel.IKernelConnection;
@@ -62,11 +65,6 @@ export function kernelOf(document: KernelDocument | undefined): Connection | nul
   return kernel && !kernel.isDisposed && kernel.status !== 'dead' ? kernel : null;
 }
 
-/** The kernel connection with `id` among the documents open in `shell`. */
-export function openKernel(shell: Shell, id: string): Connection | null {
-  return documents(shell).map(kernelOf).find(kernel => kernel?.id === id) ?? null;
-}
-
 /** The document that `card` stands in; else the one with the kernel `id`, or the one in front. */
 export function documentOf(shell: Shell, card: Element, id: string): KernelDocument | undefined {
   const all = documents(shell);
@@ -95,13 +93,6 @@ export function controlMessage(kernel: Connection, content: ControlContent): Ker
     content
   };
   return message as unknown as KernelMessage.IControlMessage;
-}
-
-/** Sends a card's message, which has no answer: the card changes when the call goes on. False if no open document has that kernel. */
-export function sendToKernel(shell: Shell, kernelId: string, commId: string, message: ToKernel): boolean {
-  const kernel = openKernel(shell, kernelId);
-  kernel?.sendControlMessage(controlMessage(kernel, { comm_id: commId, data: message }), false, true);
-  return kernel !== null;
 }
 
 /** The kernel's reply to a request on its control channel. Rejected with words for a person when none comes. */

@@ -13,7 +13,8 @@ import { TOOL_BODIES } from '../card/toolBodies';
 import { CARD_MIME } from '../card/types';
 import type { CardPart } from '../card/types';
 import { trans } from '../card/i18n';
-import { requestKernel, serverRunsCells } from '../kernel/requests';
+import { COMM_TARGET } from '../kernel/liveComms';
+import { ENDED, requestKernel, serverRunsCells } from '../kernel/requests';
 import type { SettledReply } from '../kernel/messages';
 import { RUN_MIME } from '../run/types';
 import type { CallItem, RunPart } from '../run/types';
@@ -21,11 +22,8 @@ import { isRunning } from '../run/wording';
 import { joinSaved } from '../card/savedBundle';
 
 export const WIDGET_MIME = 'application/vnd.jupyter.widget-view+json';
-const COMM_TARGET = 'jupyter.widget';
 /** How often a page that was opened during a call looks whether it is over. */
 const POLL_MS = 2_000;
-/** Kernel states after which no widget of before has a kernel's side. */
-const ENDED = ['restarting', 'autorestarting', 'dead', 'terminating'];
 
 /** A display output as JSON. */
 interface Output {

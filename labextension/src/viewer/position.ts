@@ -1,11 +1,8 @@
 /** Where in the file a viewer is, in words and among its rows. */
 
-import { size } from '../card/format';
+import { grouped, lineCount, size } from '../card/format';
 import { trans } from '../card/i18n';
 import type { Rows } from './rows';
-
-/** A number of lines, grouped. */
-export const formatNumber = (n: number): string => n.toLocaleString('en-US');
 
 /** The index of the first of the elements of `text` that is in view. */
 export function firstVisibleRow(text: HTMLElement): number {
@@ -28,10 +25,10 @@ export function firstVisibleRow(text: HTMLElement): number {
 export function positionText(rows: Rows, top: number): string {
   const { extent } = rows;
   const number = rows.number(top);
-  const line = number === null ? `~${formatNumber(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : formatNumber(number);
+  const line = number === null ? `~${grouped(rows.guessLine(rows.rows[top]?.offset ?? 0))}` : grouped(number);
   const bytes = size(extent.bytes);
   if (extent.total !== null) {
-    return trans.__('line %1 of %2', line, `${trans._n('%1 line', '%2 lines', extent.total, formatNumber(extent.total))}, ${bytes}`);
+    return trans.__('line %1 of %2', line, `${lineCount(extent.total)}, ${bytes}`);
   }
   const words = trans.__('line %1 of %2', line, bytes);
   const counted = Math.floor((100 * extent.counted) / Math.max(1, extent.bytes));

@@ -3,7 +3,7 @@
 import { UUID } from '@lumino/coreutils';
 
 import { button, el, onEnterEscape, setRole, setText, show } from '../card/dom';
-import { errorMessage } from '../card/format';
+import { errorMessage, grouped, lineCount } from '../card/format';
 import { trans } from '../card/i18n';
 import type { SearchState, Source } from './source';
 
@@ -23,8 +23,6 @@ export interface SearchHost {
   /** The bar was closed; its marks go. */
   closed(): void;
 }
-
-const number = (n: number): string => n.toLocaleString('en-US');
 
 export class FindBar {
   readonly node = el('div', 'oc-find');
@@ -208,8 +206,8 @@ function progressText({ hits, scanned, bytes, done, full }: SearchState, place: 
   if (!hits) {
     return done ? trans.__('Not found') : far;
   }
-  const lines = trans._n('%1 line', '%2 lines', hits, number(hits));
-  const which = place ? trans.__('%1 of %2', number(place), lines) : lines;
+  const lines = lineCount(hits);
+  const which = place ? trans.__('%1 of %2', grouped(place), lines) : lines;
   const from = around ? ` · ${trans.__('wrapped around')}` : '';
   const rest = full ? ` · ${trans.__('too many matches; the search stopped here')}` : done ? '' : ` · ${far}`;
   return `${which}${rest}${from}`;

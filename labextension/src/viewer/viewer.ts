@@ -1,7 +1,7 @@
 /** A viewer of a file of any size: the rows around one place are in the page, a slider beside them stands for all. */
 
 import { el, scrollBox } from '../card/dom';
-import { errorMessage } from '../card/format';
+import { errorMessage, grouped } from '../card/format';
 import type { CardSpill } from '../card/types';
 import { trans } from '../card/i18n';
 import { SilentError } from '../kernel/requests';
@@ -11,7 +11,7 @@ import { clearMarks, drawRows, setLabels } from './rowElements';
 import { FindBar } from './search';
 import { handleKey } from './keys';
 import type { KeyActions } from './keys';
-import { formatNumber, firstVisibleRow, positionText } from './position';
+import { firstVisibleRow, positionText } from './position';
 import { Rows } from './rows';
 import { COPY_BYTES, Download, fetchFile } from './download';
 import { PAGE_ROWS, Source } from './source';
@@ -166,7 +166,7 @@ export class Viewer {
       const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
         const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
         if (asked === this.asked) {
-          this.bar.showPosition(trans.__('looking for line %1: %2 %', formatNumber(line), percent));
+          this.bar.showPosition(trans.__('looking for line %1: %2 %', grouped(line), percent));
         }
         return asked === this.asked;
       });
@@ -257,7 +257,7 @@ export class Viewer {
     setLabels(rows, labels);
     const here = String(this.here);
     rows.forEach((row, index) => row.classList.toggle('oc-here', labels[index] === here));
-    this.text.style.setProperty('--oc-formatNumber', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
+    this.text.style.setProperty('--oc-digits', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
   }
 
   // ------------------------------------------------------------------ scrolling
@@ -297,7 +297,7 @@ export class Viewer {
     this.dragged = share;
     this.here = 0;
     this.requested = share >= 1 ? 0 : Math.max(1, this.rows.guessLine(share * this.rows.extent.bytes));
-    this.bar.showPosition(trans.__('near line %1', formatNumber(this.rows.guessLine(share * this.rows.extent.bytes))));
+    this.bar.showPosition(trans.__('near line %1', grouped(this.rows.guessLine(share * this.rows.extent.bytes))));
     if (this.dragging) {
       return;
     }
