@@ -84,28 +84,27 @@ async def _found(tree: Path, data: Path) -> Row:
         if "codeindex" not in relative.parts:
             (tree / relative).parent.mkdir(parents=True, exist_ok=True)
             (tree / relative).write_bytes(path.read_bytes())
-    asked, ours, theirs = 0, [0, 0], [0, 0]
+    ours, theirs = [0, 0], [0, 0]
     pieces = _pieces(tree)
     plain = _plain(pieces)
+    lines = (Path(__file__).parent / "codesearch_fresh.txt").read_text().splitlines()
+    questions = [line.partition(" | ")[::2] for line in lines if not line.startswith("#")]
+    patterns = {pattern for _, expected in questions for pattern in expected.split()}
+    stale = [pattern for pattern in patterns if not any(fnmatchcase(piece[0], pattern) for piece in pieces)]
+    if stale:
+        raise LookupError(f"codesearch_fresh.txt names what was moved or renamed: {', '.join(sorted(stale))}")
     async with Workspace(tree, data_dir=data, store=False) as ws:
-        for line in (Path(__file__).parent / "codesearch_fresh.txt").read_text().splitlines():
-            query, _, wanted = line.partition(" | ")
-            if line.startswith("#"):
-                continue
-            for pattern in wanted.split():
-                if not any(fnmatchcase(piece[0], pattern) for piece in pieces):
-                    raise LookupError(f"codesearch_fresh.txt names a function that was moved or renamed: {pattern}")
-            asked += 1
+        for query, expected in questions:
             arguments = {"query": query, "source": "project", "tokensNum": 5000}
             result = await ws.call("codesearch", arguments, session=ws.sessions.create())
             ranked = [f"{Path(r['path']).relative_to(tree)}:{r['symbol']}" for r in result.records or []]
             for count, hits in ((ours, ranked), (theirs, plain(query))):
-                fitting = [any(fnmatchcase(hit, pattern) for pattern in wanted.split()) for hit in hits]
+                fitting = [any(fnmatchcase(hit, pattern) for pattern in expected.split()) for hit in hits]
                 count[0] += any(fitting[:5])
                 count[1] += any(fitting[:12])
     return Row(
         "codesearch: functions found by fresh questions, in the first 5 / 12",
-        f"{ours[0]} / {ours[1]} of {asked}",
+        f"{ours[0]} / {ours[1]} of {len(questions)}",
         f"FTS5's bm25 of the words: {theirs[0]} / {theirs[1]}",
         theirs[0] / max(1, ours[0]),
         "more than bm25",
