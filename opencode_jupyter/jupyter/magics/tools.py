@@ -20,7 +20,6 @@ from .history import display_row, moment, read_history
 from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
-    from ...core.permission import Decision
     from ..notebook import Notebook
     from .arguments import CallRequest
 
@@ -164,12 +163,9 @@ def dry_run(notebook: Notebook, request: CallRequest) -> Table:
     workspace = notebook.workspace
     notebook.follow_folder()
 
-    async def judge() -> list[Decision]:
-        options = {"agent": request.agent, "by": "user"}
-        return await workspace.dry_run(request.tool, request.arguments, **options)
-
+    dry = partial(workspace.dry_run, request.tool, request.arguments, agent=request.agent, by="user")
     rows = []
-    for decision in notebook.on_engine(judge):
+    for decision in notebook.on_engine(dry):
         for pattern, rule in zip(decision.patterns, decision.rules, strict=False):
             rows.append(
                 {

@@ -6,6 +6,7 @@ A person makes these changes: the origin of a rule and the history name the pane
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ...core.errors import InvalidArgumentsError, ToolError
@@ -190,7 +191,8 @@ def test(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     arguments = panel.run_on_thread(_arguments, panel, name, text)
     if arguments is not None:
-        decisions: list[Decision] = panel.on_engine(_dry_run, panel, name, arguments, agent, by)
+        dry_run = partial(workspace.dry_run, name, arguments, agent=agent, by=by)
+        decisions: list[Decision] = panel.on_engine(dry_run)
         rows = [
             _row(decision.permission, pattern, rule)
             for decision in decisions
@@ -224,10 +226,6 @@ def _arguments(panel: Panel, name: str, text: str) -> dict[str, Any] | None:
     if spec.find("description") is not None:
         arguments["description"] = "tried out"
     return arguments
-
-
-async def _dry_run(panel: Panel, name: str, arguments: dict[str, Any], agent: str | None, by: By) -> list[Decision]:
-    return await panel.notebook.workspace.dry_run(name, arguments, agent=agent, by=by)
 
 
 def _row(permission: str, pattern: str, rule: Rule) -> dict[str, Any]:

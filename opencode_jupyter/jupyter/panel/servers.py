@@ -127,11 +127,7 @@ def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 def cancel(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Cancel the login at the server ``name``."""
     _, spec = _find_server(panel, request)
-
-    async def work() -> None:
-        await _logins(panel).cancel(spec.name)
-
-    panel.on_engine(work)
+    panel.on_engine(_logins(panel).cancel, spec.name)
     panel.changed("servers")
     return {}
 

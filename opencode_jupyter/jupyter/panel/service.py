@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import inspect
 import logging
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import ToolError, full_text
 from ...core.threads import call_soon
+from ..kernel.engine import awaited
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -152,12 +152,7 @@ class Panel:
         Raises:
             TimeoutError: it took longer than `patience` seconds; it is cancelled.
         """
-
-        async def work() -> Any:
-            outcome = fn(*args)
-            return await outcome if inspect.isawaitable(outcome) else outcome
-
-        return _in_time(self.notebook.engine.submit(work()), patience)
+        return _in_time(self.notebook.engine.submit(awaited(fn, *args)), patience)
 
     def run_on_thread(self, fn: Callable[..., T], *args: Any, patience: float = PATIENCE) -> T:
         """Run `fn` on a thread of its own: for work that may block, such as a tool that is slow to describe itself.
