@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import threading
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,7 +22,6 @@ from .mcp import McpLine, server_table
 if TYPE_CHECKING:
     from ...mcp import McpServers
     from ...mcp.logins import Login, Logins
-    from ...mcp.status import ServerStatus
 
 _ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
 """Variables that are set where the person works at another machine."""
@@ -75,10 +75,7 @@ def log_in(line: McpLine) -> Any:
 
 
 async def _start_login(line: McpLine, logins: Logins, name: str) -> Login:
-    async def connect() -> ServerStatus:
-        return await line.servers.connect(name)
-
-    login = await logins.begin(line.spec(name), connect)
+    login = await logins.begin(line.spec(name), partial(line.servers.connect, name))
     await login.wait_for_url()
     return login
 

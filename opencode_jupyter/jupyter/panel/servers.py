@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -97,10 +98,7 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
 
     async def work() -> str:
-        async def then() -> ServerStatus:
-            return await manager.connect(spec.name)
-
-        login = await _logins(panel).begin(spec, then)
+        login = await _logins(panel).begin(spec, partial(manager.connect, spec.name))
         if await login.wait_for_url() and urlsplit(login.url).scheme not in SCHEMES:
             await login.cancel()
             raise ToolError(f"{spec.name} names an address for the login that no browser should open")
