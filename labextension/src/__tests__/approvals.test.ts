@@ -14,7 +14,7 @@ function entry(id: string, ask: Partial<CardAsk> | null, more: Partial<Approval>
 }
 
 describe('the model', () => {
-  test('oldest first, by id where the clocks agree, a question among asks', () => {
+  test('oldest first, by id where the clocks agree, a question among requests', () => {
     const all = [entry('c', { asked: 5 }), entry('b', { asked: 3 }), entry('a', { asked: 3 }), entry('q', null)];
     expect(all.sort(compareAge).map(({ id }) => id)).toEqual(['q', 'a', 'b', 'c']);
     expect(compareAge(all[0], all[0])).toBe(0);

@@ -37,7 +37,7 @@ test('tasks: a mark and words for each state, priorities other than the usual', 
   expect(texts('.oc-block:not([hidden])')).toEqual(['no tasks']);
 });
 
-test('one diff for each file, in the card and in the ask', () => {
+test('one diff for each file, in the card and in the request', () => {
   const diffs = [
     { path: 'a.py', type: 'update', diff: DIFF, additions: 2, deletions: 1 },
     { path: 'new.py', type: 'add', diff: '@@ -0,0 +1 @@\n+x\n', additions: 1, deletions: 0 },

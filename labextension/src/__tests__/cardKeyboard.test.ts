@@ -72,7 +72,7 @@ test('a card that goes away gives the focus back to its cell, and Escape leaves 
   expect(document.activeElement).toBe(cell);
 });
 
-test('the next ask of the cell takes it, dead at first; an ask that comes later takes no focus', async () => {
+test('the next request of the cell takes it, dead at first; a request that comes later takes no focus', async () => {
   const root = output({ ask: ASK });
   await settled(GUARD_MS);
   const next = output({ ask: { ...ASK, id: 'per_2' } }, { id: 'prt_2', callID: 'call_2' });

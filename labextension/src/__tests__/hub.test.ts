@@ -166,7 +166,7 @@ describe('a kernel that does not answer', () => {
     panel.dispose();
   });
 
-  test('keeps the asks that were known, and is asked again', async () => {
+  test('keeps the requests that were known, and is asked again', async () => {
     const replies: unknown[] = [{ asks: [] }, { asks: [{ id: '1' }] }, { error: 'busy' }, { asks: [{ id: '1' }, { id: '2' }] }];
     const a = open('a', '%load_ext opencode_jupyter', () => replies.shift());
     const { hub } = hubOf(a);

@@ -207,7 +207,7 @@ test('answered: each question with what was said; dismissed and open ones say so
 });
 
 describe('calls inside a call', () => {
-  test('an ask and a question inside show in the parent, and are answered on their own', () => {
+  test('a request and a question inside show in the parent, and are answered on their own', () => {
     renderCard(root, batch(), callbacks);
     jest.advanceTimersByTime(GUARD_MS);
     expect(all('.oc-state').map(n => n.textContent)).toEqual([

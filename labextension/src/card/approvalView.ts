@@ -1,4 +1,4 @@
-/** The part of a card that asks: what is asked, in full, and the ways to answer. */
+/** The part of a card that requests approval: what is to be allowed, in full, and the replies. */
 
 import { trans } from './i18n';
 import { drawDiffs } from './bodies/diffs';
@@ -24,7 +24,7 @@ function patternList(patterns: string[], rules: CardRule[]): HTMLElement {
   return list;
 }
 
-/** The question one ask poses; made anew for every ask. */
+/** The question of one request; made anew for each. */
 export class ApprovalView extends RequestView {
   private readonly first = el('div', 'oc-step');
   private readonly second = el('div', 'oc-step');
@@ -57,12 +57,12 @@ export class ApprovalView extends RequestView {
     this.update(ask);
   }
 
-  /** What tells one ask from another. */
+  /** What tells one request from another. */
   static keyOf(ask: CardAsk): string {
     return `${ask.id} ${ask.digest}`;
   }
 
-  /** Takes what may change while an ask waits. */
+  /** Takes what may change while a request waits. */
   update(ask: CardAsk): void {
     this.ask = ask;
     this.setPosition(ask.position);

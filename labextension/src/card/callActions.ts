@@ -2,11 +2,14 @@
 
 import { copyButton } from './copy';
 import { button, el } from './dom';
+import { shorten } from './format';
 import type { CardPart } from './types';
 import { trans } from './i18n';
 import { pythonCall, toolLine } from './toolLine';
 
 const BUTTON = 'oc-button oc-small';
+/** Characters of a line that a tooltip shows. */
+const LINE_CHARS = 300;
 
 /** Makes calls again where a card stands. */
 export interface Runner {
@@ -42,7 +45,7 @@ function buttons({ tool, state }: CardPart, runner: Runner): HTMLElement[] {
     copy(trans.__('Copy as Python'), pythonCall(tool, input));
     if (line !== undefined && runner.canRun()) {
       const again = button(trans.__('Run again'), '', BUTTON, () => runner.run(line));
-      again.title = trans.__('In a new cell below: %1', line.length > 300 ? `${line.slice(0, 300)}…` : line);
+      again.title = trans.__('In a new cell below: %1', shorten(line, LINE_CHARS));
       made.push(again);
     }
   } catch {

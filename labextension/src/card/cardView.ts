@@ -73,7 +73,7 @@ class CardView {
   private readonly children = new Map<string, HTMLElement>();
   private readonly drawn = new Map<HTMLElement, string>();
   private part!: CardPart;
-  private ask: ApprovalView | QuestionView | undefined;
+  private request: ApprovalView | QuestionView | undefined;
   private liveTail: TailUpdate | undefined;
 
   constructor(
@@ -121,7 +121,7 @@ class CardView {
     const error = state.error ?? '';
     this.drawBox(this.error, error, inner => drawOutput(inner, error));
     this.drawChildren(ui.children ?? []);
-    this.drawAsk(running);
+    this.drawRequest(running);
     const { spill } = ui;
     this.draw(this.cut, spill ? JSON.stringify(spill) : '', () => spill && drawSpill(this.cut, spill, this.openers()));
     linkPaths(this.card, part, this.callbacks);
@@ -151,7 +151,7 @@ class CardView {
 
   dispose(): void {
     this.controls.end();
-    this.ask?.dispose();
+    this.request?.dispose();
     this.children.forEach(disposeCard);
   }
 
@@ -280,33 +280,33 @@ class CardView {
     }
   }
 
-  private drawAsk(running: boolean): void {
+  private drawRequest(running: boolean): void {
     const { ask, question } = running ? this.part.ui : {};
     const key = ask ? ApprovalView.keyOf(ask) : question && QuestionView.keyOf(question);
-    if (key !== undefined && this.ask?.key === key) {
-      if (this.ask instanceof ApprovalView) {
-        ask && this.ask.update(ask);
+    if (key !== undefined && this.request?.key === key) {
+      if (this.request instanceof ApprovalView) {
+        ask && this.request.update(ask);
       } else {
-        question && this.ask.update(question);
+        question && this.request.update(question);
       }
       return;
     }
-    const focused = this.ask !== undefined && hasFocus(this.ask.node);
-    this.ask?.dispose();
-    this.ask?.node.remove();
-    this.ask = ask ? new ApprovalView(ask, this.callbacks, this.part.state.input, this.part.ui.by === 'model') : question && new QuestionView(question, this.callbacks);
-    if (this.ask) {
-      this.cut.before(this.ask.node);
+    const focused = this.request !== undefined && hasFocus(this.request.node);
+    this.request?.dispose();
+    this.request?.node.remove();
+    this.request = ask ? new ApprovalView(ask, this.callbacks, this.part.state.input, this.part.ui.by === 'model') : question && new QuestionView(question, this.callbacks);
+    if (this.request) {
+      this.cut.before(this.request.node);
     }
     // read when the card gets the focus, before any of its buttons
-    const asked = this.ask?.node.querySelector('.oc-question')?.textContent;
-    if (asked) {
-      this.card.setAttribute('aria-description', asked);
+    const requestText = this.request?.node.querySelector('.oc-question')?.textContent;
+    if (requestText) {
+      this.card.setAttribute('aria-description', requestText);
     } else {
       this.card.removeAttribute('aria-description');
     }
     // JupyterLab's own keys (1 makes a heading of the cell) stay away while 1, 2, 3 mean an answer
-    this.card.toggleAttribute('data-lm-suppress-shortcuts', !!this.ask && !!(this.callbacks.reply ?? this.callbacks.answer));
+    this.card.toggleAttribute('data-lm-suppress-shortcuts', !!this.request && !!(this.callbacks.reply ?? this.callbacks.answer));
     if (focused) {
       this.card.focus({ preventScroll: true });
     }
@@ -318,11 +318,11 @@ class CardView {
     const typing = tagName === 'TEXTAREA' || (tagName === 'INPUT' && (target as HTMLInputElement).type === 'text');
     const own = event.key === 'Enter' && (tagName === 'BUTTON' || tagName === 'SUMMARY' || tagName === 'A');
     const inside = target.closest('.oc-card') !== this.card;
-    if (!this.ask || inside || own || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) {
+    if (!this.request || inside || own || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) {
       return;
     }
-    const types = typing && !(this.ask instanceof QuestionView && event.key === 'Enter');
-    if (types || this.ask.press(event.key, target)) {
+    const types = typing && !(this.request instanceof QuestionView && event.key === 'Enter');
+    if (types || this.request.press(event.key, target)) {
       event.stopPropagation();
       types || event.preventDefault();
     }

@@ -22,7 +22,7 @@ function escaped(character: string): string {
 
 /**
  * `text` with every character escaped that could hide or reorder something: controls, bidirectional marks,
- * zero-width and other unseen characters. For what a person judges by: asks, diffs, titles.
+ * zero-width and other unseen characters. For what a person judges by: requests, diffs, titles.
  */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, escaped);
@@ -49,6 +49,11 @@ export function overwritten(text: string): string {
     .split('\n')
     .map(line => (line.length > 1 ? line.slice(line.lastIndexOf('\r', line.length - 2) + 1) : line))
     .join('\n');
+}
+
+/** `text`, cut to at most `length` characters. */
+export function shorten(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
 
 /** An error's text for a person. */

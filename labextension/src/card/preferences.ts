@@ -10,7 +10,7 @@ export interface Preferences {
   foldCalls: boolean;
   /** Lines of an output that a card shows before it scrolls. */
   outputLines: number;
-  /** A notification when an ask waits out of sight. */
+  /** A notification when a request waits out of sight. */
   notify: boolean;
   /** Lines of whole outputs are wrapped. */
   wrapLines: boolean;

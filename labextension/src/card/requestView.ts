@@ -1,4 +1,4 @@
-/** What the two ways of asking a person share: dead buttons at first, one answer, and buttons that come back. */
+/** What approvals and questions share: buttons that are dead at first, one answer, and buttons that come back. */
 
 import { trans } from './i18n';
 import { el, hasFocus, setRole, setText } from './dom';
@@ -8,12 +8,12 @@ export const GUARD_MS = 300;
 /** With no reaction from the kernel for this long, the buttons come back. */
 export const RETRY_MS = 8000;
 
-/** An event on an ask's node: the focus came to it by itself, so keys and buttons are dead for a moment. */
+/** An event on a request's node: the focus came to it by itself, so keys and buttons are dead for a moment. */
 export const GUARD = 'oc-guard';
 
 type Control = HTMLButtonElement | HTMLInputElement | HTMLTextAreaElement;
 
-/** One thing that a person is asked; made anew for every ask. */
+/** One request; made anew for each. */
 export abstract class RequestView {
   readonly node = el('div', 'oc-ask');
   protected readonly position = el('span', 'oc-place');
@@ -22,7 +22,7 @@ export abstract class RequestView {
   protected alive = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param key - Which ask this is: its id and digest. */
+  /** @param key - Which request this is: its id and digest. */
   constructor(
     readonly key: string,
     name: string
@@ -35,7 +35,7 @@ export abstract class RequestView {
   /** A key pressed in the card, outside its text fields. True if it meant something here. */
   abstract press(key: string, target: HTMLElement): boolean;
 
-  /** Takes what may change while an ask waits: its place in the queue. */
+  /** Takes what may change while a request waits: its place in the queue. */
   setPosition(position: [number, number] | undefined): void {
     const [at, of] = position ?? [1, 1];
     setText(this.position, of > 1 ? trans.__('%1 of %2 waiting', at, of) : '');

@@ -1,4 +1,4 @@
-/** Other arguments for a call that asks: one field for each, texts as they are and all else as JSON. */
+/** Other arguments for a call that waits for approval: one field for each, texts as they are, all else as JSON. */
 
 import { trans } from './i18n';
 import { button, el, setRole, setText } from './dom';

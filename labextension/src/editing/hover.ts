@@ -6,7 +6,7 @@ import { EditorView, hoverTooltip, keymap, showTooltip } from '@codemirror/view'
 import type { Tooltip } from '@codemirror/view';
 
 import { el } from '../card/dom';
-import { visibleLine } from '../card/format';
+import { shorten, visibleLine } from '../card/format';
 import { trans } from '../card/i18n';
 import { LONGEST, magicOf, words } from './magicLine';
 import type { HelpReply } from './messages';
@@ -81,20 +81,16 @@ export function helpLines(help: HelpReply): string[] {
   if (kind !== 'parameter') {
     return description ? [name, description] : [name];
   }
-  const facts = [type ? trans.__('Type: %1', shorten(type)) : ''];
+  const facts = [type ? trans.__('Type: %1', shorten(type, VALUE_CHARS)) : ''];
   facts.push(required ? trans.__('Required') : trans.__('Optional'));
   if ('default' in help && help.default !== undefined) {
-    facts.push(trans.__('Default: %1', shorten(JSON.stringify(help.default))));
+    facts.push(trans.__('Default: %1', shorten(JSON.stringify(help.default), VALUE_CHARS)));
   }
   const values = Array.isArray(choices) && choices.length && !type?.includes('"') ? choices : [];
   if (values.length) {
-    facts.push(trans.__('Values: %1', shorten(values.map(value => JSON.stringify(value)).join(', '))));
+    facts.push(trans.__('Values: %1', shorten(values.map(value => JSON.stringify(value)).join(', '), VALUE_CHARS)));
   }
   return [name, facts.filter(Boolean).join(' · '), ...(description ? [description] : [])];
-}
-
-function shorten(text: string): string {
-  return text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}…` : text;
 }
 
 /** An explanation as an element; its texts are a tool's own words, so they are text and nothing else. */

@@ -1,6 +1,6 @@
 /**
  * anywidget gives a model two seconds to set itself up, then drops every message to it for good: on a page that is busy
- * (a large notebook that loads) a card would never learn that its call asks. So a card's model, once it is set up, takes
+ * (a large notebook that loads) a card would never learn that its call waits for approval. So a card's model, once it is set up, takes
  * its messages as every other widget does; the kernel sends anew what a late card may have missed.
  */
 
@@ -28,7 +28,7 @@ function inherited(model: WidgetModel): Handler | undefined {
   return undefined;
 }
 
-/** Has the model `id` hear its messages whatever anywidget thinks of the time it took. */
+/** Has the model `id` receive its messages, however long it took to set up. */
 export async function receiveAllMessages(manager: Manager | undefined, id: string): Promise<void> {
   try {
     const model = await manager?.get_model?.(id);

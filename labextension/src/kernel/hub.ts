@@ -1,6 +1,6 @@
 /**
  * The kernels of everything that is open in this page and has our extension loaded: what the panels show comes from
- * here. A kernel nudges (`{"kind": "panel", "topics": [...]}` on IOPub), and panels ask it anew on its control channel,
+ * here. A kernel notifies (`{"kind": "panel", "topics": [...]}` on IOPub), and panels query it again on its control channel,
  * which it hears while a cell is busy. `opencode_jupyter/jupyter/panel/service.py` is the other side.
  */
 
@@ -21,7 +21,7 @@ import type { ToKernel } from './messages';
 const KIND = 'panel';
 /** What may have changed; `hello` and `bye`: the extension was loaded or unloaded there. */
 export type Topic = 'hello' | 'bye' | 'asks' | 'calls' | 'tools' | 'rules' | 'servers';
-/** All that a panel may have to ask anew when a kernel comes or goes. */
+/** All that a panel may have to query again when a kernel comes or goes. */
 export const ALL_TOPICS: readonly Topic[] = ['asks', 'calls', 'tools', 'rules', 'servers'];
 
 /** A request of a panel; each handler of the kernel's side has its `what`. */
@@ -98,7 +98,7 @@ export class KernelHub {
     return this.kernels().find(({ document }) => (document as unknown) === currentWidget);
   }
 
-  /** What the kernel answers. Rejected with words for a person. */
+  /** The kernel's reply. Rejected with a text for a person. */
   async request<T>(kernelId: string, request: PanelRequest): Promise<T> {
     const kernel = this.kernels().find(({ id }) => id === kernelId);
     const reply = (await requestKernel(kernel?.connection ?? null, { kind: KIND, ...request })) as T & { error?: string };
@@ -108,7 +108,7 @@ export class KernelHub {
     return reply;
   }
 
-  /** Has the call that asks begin again with other arguments. Rejected with words for a person. */
+  /** Starts the call that waits for approval again with other arguments. Rejected with a text for a person. */
   async revise(kernelId: string, { id, digest }: CardAsk, input: Record<string, unknown>): Promise<void> {
     await this.request(kernelId, { what: 'revise', id, digest, input });
   }

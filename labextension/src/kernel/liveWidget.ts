@@ -1,4 +1,4 @@
-/** What live cards of calls and of runs have in common: their style, what they send to the kernel, their first word. */
+/** What live cards of calls and of runs have in common: their style, what they send to the kernel, their first message. */
 
 import type { CardCallbacks, CardPart } from '../card';
 import { receiveAllMessages } from './anywidgetWorkaround';

@@ -58,7 +58,7 @@ export interface ControlBridge {
   send(kernelId: string, commId: string, message: ToKernel): boolean;
   /** The live card's widget `modelId`, for a cell in which JupyterLab draws no widgets; nothing where `card` has no kernel. */
   liveModel?(card: Element, modelId: string): Model | undefined;
-  /** Has the call that asks begin again with other arguments; rejected with words for a person. */
+  /** Starts the call that waits for approval again with other arguments; rejected with a text for a person. */
   revise(kernelId: string, ask: CardAsk, input: Record<string, unknown>): Promise<void>;
   /** Opens the whole of a cut output. `card` is where it was asked for; its document's kernel reads the file. */
   open(card: Element, kernelId: string, spill: SpillLink): void;

@@ -1,6 +1,6 @@
 /**
  * Hands jobs on to other pages of this browser on the same server. A notebook in another tab is connected to another
- * kernel (in Notebook 7 each has a tab of its own), so it does not hear the one that asks.
+ * kernel (in Notebook 7 each has a tab of its own), so it receives nothing from the one that asks.
  */
 
 import type { Answer, Job } from './protocol';

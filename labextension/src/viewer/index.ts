@@ -4,7 +4,7 @@ import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { Widget } from '@lumino/widgets';
 
 import { button, el } from '../card/dom';
-import { visibleLine } from '../card/format';
+import { shorten, visibleLine } from '../card/format';
 import type { SpillLink } from '../card/types';
 import { trans } from '../card/i18n';
 import { Source } from './source';
@@ -51,8 +51,7 @@ const NAME_CHARS = 60;
 
 /** What the viewer is called: the call, else the file. */
 function name({ path, title }: SpillLink): string {
-  const whole = visibleLine(title || (path.split(/[\\/]/).pop() ?? 'output'));
-  return whole.length > NAME_CHARS ? `${whole.slice(0, NAME_CHARS - 1)}…` : whole;
+  return shorten(visibleLine(title || (path.split(/[\\/]/).pop() ?? 'output')), NAME_CHARS);
 }
 
 /** Shows `spill` from its line on; one that is still written, from its end. */

@@ -85,7 +85,7 @@ export class Source {
     private ask: SendRequest
   ) {}
 
-  /** Asks another way from now on: the notebook that the first way went through may be closed. */
+  /** Sends requests another way from now on: the notebook that the first way went through may be closed. */
   sendBy(ask: SendRequest): void {
     this.ask = ask;
   }

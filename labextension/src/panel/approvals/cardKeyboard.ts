@@ -1,6 +1,6 @@
 /**
  * The keyboard in cards of a notebook: keys pressed there are the card's and not the notebook's, and the focus does not
- * fall out of the page when what had it goes away (an ask that was answered, a live card that became a settled one).
+ * fall out of the page when what had it goes away (a request that was answered, a live card that became a settled one).
  */
 
 import { GUARD } from '../../card/requestView';
@@ -9,7 +9,7 @@ import { GUARD } from '../../card/requestView';
 const SUPPRESS = 'data-lm-suppress-shortcuts';
 /** How long after a change it takes the browser to notice that what had the focus is hidden, in milliseconds. */
 const FIXED_MS = 50;
-/** An ask that the same cell makes within this time takes the focus that was given back to the cell. */
+/** A request that the same cell makes within this time takes the focus that was given back to the cell. */
 const NEXT_MS = 2_000;
 const CARD = '.oc-card';
 /** A card that is in no other. */
@@ -68,7 +68,7 @@ function keepFocus(event: MouseEvent): void {
   }
 }
 
-/** Escape leaves a card that asks nothing for its cell. */
+/** Escape leaves a card without a request for its cell. */
 function leave(event: KeyboardEvent): void {
   const target = event.composedPath()[0];
   const card = target instanceof Element ? target.closest(CARD) : null;
@@ -116,7 +116,7 @@ export function focusGuarded(card: HTMLElement): void {
 class FocusKeeper {
   private area: Element | undefined;
   private outer: HTMLElement | null = null;
-  /** The cell that got the focus back, and until when its next ask takes it. */
+  /** The cell that got the focus back, and until when its next request takes it. */
   private returned: { cell: Element; until: number } | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly observer = new MutationObserver(() => {

@@ -1,6 +1,6 @@
 /** The text of an approval's notification. */
 
-import { visibleLine } from '../../card/format';
+import { shorten, visibleLine } from '../../card/format';
 import { trans } from '../../card/i18n';
 import type { Approval } from './approvalModel';
 
@@ -12,7 +12,7 @@ export function notificationText({ name, card }: Approval): { text: string; whol
   const where = visibleLine(name);
   const ask = card?.ui.ask;
   if (!ask) {
-    return { text: cut(trans.__('%1: a question is waiting for your answer', where)), whole: false };
+    return { text: shorten(trans.__('%1: a question is waiting for your answer', where), LONGEST), whole: false };
   }
   const what = ask.command ?? ask.patterns.join(', ');
   const [tool, permission] = [visibleLine(card?.tool ?? ''), visibleLine(ask.permission)];
@@ -21,9 +21,5 @@ export function notificationText({ name, card }: Approval): { text: string; whol
       ? trans.__('%1: %2 needs approval: %3', where, tool, visibleLine(what))
       : trans.__('%1: %2 needs approval for %3: %4', where, tool, permission, visibleLine(what));
   const plain = !ask.diff && !ask.diffs?.length && ask.patterns.length === 1 && !/[\n\r]/.test(what);
-  return { text: cut(text), whole: plain && ask.permission !== 'trust' && text.length <= LONGEST };
-}
-
-function cut(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;
+  return { text: shorten(text, LONGEST), whole: plain && ask.permission !== 'trust' && text.length <= LONGEST };
 }
