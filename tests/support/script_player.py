@@ -75,11 +75,11 @@ class Talk:
         for event in got:
             if isinstance(event, events.CallEnd):
                 made.append(CallPiece(event.id, event.name, {}))
-                given = self.answer(event.name, event.arguments)
-                failed = isinstance(given, Exception)
-                name = INVALID if given is None else event.name
-                outcome = outcome_of(given) if isinstance(given, Exception) else ""
-                results.append(ResultPiece(event.id, name, str(given), failed=failed, outcome=outcome))
+                result = self.answer(event.name, event.arguments)
+                failed = isinstance(result, Exception)
+                name = INVALID if result is None else event.name
+                outcome = outcome_of(result) if isinstance(result, Exception) else ""
+                results.append(ResultPiece(event.id, name, str(result), failed=failed, outcome=outcome))
         if made:
             self.turns.append(Turn("assistant", tuple(made), (self.model.info.provider, self.model.info.model)))
         if results:
@@ -92,7 +92,7 @@ class Talk:
         Returns: what it said, see `said`.
         """
         self.say(text)
-        heard: list[tuple[str, ...]] = []
+        parts: list[tuple[str, ...]] = []
         while True:
             for left in range(tries, 0, -1):
                 try:
@@ -101,9 +101,9 @@ class Talk:
                 except ModelError as error:
                     if not error.retryable or left == 1:
                         raise
-            heard += said(got)
+            parts += said(got)
             if not any(isinstance(event, events.CallEnd) for event in got):
-                return heard
+                return parts
 
 
 async def gathered(stream: AsyncIterable[events.Event]) -> list[events.Event]:

@@ -314,9 +314,11 @@ async def test_an_evaluation_scored_on_the_workers(ws: Workspace, client: Client
 
     here = ws.directory
     cases = [Case(f"write {i}", {f"out/{i}.txt": f"number {i}"}, {"old.txt": "old"}) for i in range(4)]
-    found = await ws.evaluate(cases, [files_equal, command("test -e old.txt"), where], model=script, client=client, n=2)
-    assert not found.errors
-    assert [row["scores"] for row in found.rows] == [{"files_equal": 1.0, "command": 1.0, "where.apart": 1.0}] * 8
+    evaluation = await ws.evaluate(
+        cases, [files_equal, command("test -e old.txt"), where], model=script, client=client, n=2
+    )
+    assert not evaluation.errors
+    assert [row["scores"] for row in evaluation.rows] == [{"files_equal": 1.0, "command": 1.0, "where.apart": 1.0}] * 8
     assert list(ws.directory.iterdir()) == []
 
 

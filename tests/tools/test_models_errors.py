@@ -296,8 +296,8 @@ async def test_a_proxy_that_does_not_run_is_named(tmp_path: Path, monkeypatch: p
 
 async def test_no_proxy_stands_before_a_server_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    found = await ask(tmp_path, "openai", {"text": "direct"})
-    assert models.text(found) == "direct"
+    received = await ask(tmp_path, "openai", {"text": "direct"})
+    assert models.text(received) == "direct"
 
 
 @pytest.mark.parametrize(

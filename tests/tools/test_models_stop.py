@@ -115,8 +115,8 @@ async def test_a_connection_is_used_again(tmp_path: Path) -> None:
 async def test_runs_side_by_side(tmp_path: Path) -> None:
     with server("openai", lambda request: {"text": "hello", "delay": 0.05}) as running:
         async with model(tmp_path, "openai", running.url) as asked:
-            found = await asyncio.gather(*(models.collect(asked) for _ in range(20)))
-    assert {models.text(one) for one in found} == {"hello"}
+            received = await asyncio.gather(*(models.collect(asked) for _ in range(20)))
+    assert {models.text(one) for one in received} == {"hello"}
 
 
 async def test_nothing_for_too_long_is_a_timeout(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ async def test_a_model_serves_one_loop_after_the_other(tmp_path: Path) -> None:
     """Code that calls `asyncio.run` more than once must not meet connections of a loop that is gone."""
 
     async def once(asked: Model) -> str:
-        found = await models.collect(asked)
+        received = await models.collect(asked)
         await asked.aclose()  # this loop ends; the other one's connections make themselves anew
-        return models.text(found)
+        return models.text(received)
 
     def run(asked: Model) -> str:
         return asyncio.run(once(asked))

@@ -24,17 +24,17 @@ CALL = ["read", {"filePath": "a.txt"}]
 
 @pytest.mark.parametrize("format", ALL)
 async def test_text_then_calls(tmp_path: Path, format: str) -> None:
-    found = await ask(
+    received = await ask(
         tmp_path, format, {"text": "I will look at both files.", "calls": [CALL, ["grep", {"pattern": "é"}]]}
     )
-    whole(found)
-    assert text(found) == "I will look at both files."
-    assert [(name, json.loads(said)) for name, said in calls(found)] == [
+    whole(received)
+    assert text(received) == "I will look at both files."
+    assert [(name, json.loads(said)) for name, said in calls(received)] == [
         ("read", {"filePath": "a.txt"}),
         ("grep", {"pattern": "é"}),
     ]
-    assert shape(found)[:3] == ["TextStart", "TextDelta", "TextEnd"]
-    assert found[-1] == Finish("tool-calls", found[-1].usage)
+    assert shape(received)[:3] == ["TextStart", "TextDelta", "TextEnd"]
+    assert received[-1] == Finish("tool-calls", received[-1].usage)
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -61,8 +61,8 @@ async def test_usage_is_told_apart(tmp_path: Path, format: str) -> None:
             "totalTokenCount": 120,
         },
     }
-    found = await ask(tmp_path, format, {"text": "x", "usage": usage[format]})
-    used = found[-1].usage
+    received = await ask(tmp_path, format, {"text": "x", "usage": usage[format]})
+    used = received[-1].usage
     expected = {
         "openai": Usage(40, 15, 5, 60, 0, 120),
         "anthropic": Usage(30, 20, 0, 60, 10, None),
@@ -75,35 +75,42 @@ async def test_usage_is_told_apart(tmp_path: Path, format: str) -> None:
 @pytest.mark.parametrize("format", ALL)
 async def test_reasoning_comes_before_and_has_its_signature(tmp_path: Path, format: str) -> None:
     turn = {"reasoning": "Let me think about it.", "signature": "c2ln", "text": "Yes", "calls": [CALL]}
-    found = await ask(tmp_path, format, turn)
-    whole(found)
-    thought = "".join(event.text for event in found if isinstance(event, events.ReasoningDelta))
+    received = await ask(tmp_path, format, turn)
+    whole(received)
+    thought = "".join(event.text for event in received if isinstance(event, events.ReasoningDelta))
     assert thought == "Let me think about it."
-    assert shape(found)[:6] == ["ReasoningStart", "ReasoningDelta", "ReasoningEnd", "TextStart", "TextDelta", "TextEnd"]
-    end = next(event for event in found if isinstance(event, ReasoningEnd))
+    assert shape(received)[:6] == [
+        "ReasoningStart",
+        "ReasoningDelta",
+        "ReasoningEnd",
+        "TextStart",
+        "TextDelta",
+        "TextEnd",
+    ]
+    end = next(event for event in received if isinstance(event, ReasoningEnd))
     if format == "anthropic":
         assert end.metadata == {"anthropic": {"signature": "c2ln"}}
     if format == "google":
-        call = next(event for event in found if isinstance(event, CallEnd))
+        call = next(event for event in received if isinstance(event, CallEnd))
         assert call.metadata == {"google": {"thoughtSignature": "c2ln"}}
 
 
 @pytest.mark.parametrize("format", ALL)
 async def test_text_after_calls_is_a_part_of_its_own(tmp_path: Path, format: str) -> None:
-    found = await ask(tmp_path, format, {"text": "Before", "calls": [CALL], "after": "After"})
-    whole(found)
-    starts = [event.index for event in found if isinstance(event, events.TextStart)]
+    received = await ask(tmp_path, format, {"text": "Before", "calls": [CALL], "after": "After"})
+    whole(received)
+    starts = [event.index for event in received if isinstance(event, events.TextStart)]
     assert len(starts) == 2
-    assert text(found) == "BeforeAfter"
-    assert len(calls(found)) == 1
+    assert text(received) == "BeforeAfter"
+    assert len(calls(received)) == 1
 
 
 @pytest.mark.parametrize("format", ALL)
 async def test_twenty_calls_in_one_turn(tmp_path: Path, format: str) -> None:
     wanted = [["read", {"filePath": f"f{i}.txt"}] for i in range(20)]
-    found = await ask(tmp_path, format, {"calls": wanted})
-    whole(found)
-    assert [[name, json.loads(said)] for name, said in calls(found)] == wanted
+    received = await ask(tmp_path, format, {"calls": wanted})
+    whole(received)
+    assert [[name, json.loads(said)] for name, said in calls(received)] == wanted
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -111,25 +118,25 @@ async def test_ids_that_are_missing_or_given_twice_become_unique(tmp_path: Path,
     turn = {"calls": [["read", {"filePath": "a"}, "x"], ["read", {"filePath": "b"}, "x"], ["grep", {}, None]]}
     if format == "google":
         turn["signature"] = "s"  # type: ignore[assignment]
-    found = await ask(tmp_path, format, turn)
-    whole(found)
-    started = {event.index: event.id for event in found if isinstance(event, CallStart)}
-    assert {event.index: event.id for event in found if isinstance(event, CallEnd)} == started
-    assert [name for name, _ in calls(found)] == ["read", "read", "grep"]
+    received = await ask(tmp_path, format, turn)
+    whole(received)
+    started = {event.index: event.id for event in received if isinstance(event, CallStart)}
+    assert {event.index: event.id for event in received if isinstance(event, CallEnd)} == started
+    assert [name for name, _ in calls(received)] == ["read", "read", "grep"]
 
 
 @pytest.mark.parametrize("format", STREAMED)
 @pytest.mark.parametrize("arguments", ["", "[1, 2]", '{"filePath": 5', '"text"', "null"])
 async def test_arguments_come_as_they_are(tmp_path: Path, format: str, arguments: str) -> None:
-    found = await ask(tmp_path, format, {"calls": [["read", arguments]]})
-    whole(found)
-    assert calls(found) == [("read", arguments)]
+    received = await ask(tmp_path, format, {"calls": [["read", arguments]]})
+    whole(received)
+    assert calls(received) == [("read", arguments)]
 
 
 @pytest.mark.parametrize("format", STREAMED)
 async def test_arguments_in_one_piece(tmp_path: Path, format: str) -> None:
-    found = await ask(tmp_path, format, {"calls": [CALL], "chunk": 0})
-    assert [json.loads(said) for _, said in calls(found)] == [{"filePath": "a.txt"}]
+    received = await ask(tmp_path, format, {"calls": [CALL], "chunk": 0})
+    assert [json.loads(said) for _, said in calls(received)] == [{"filePath": "a.txt"}]
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -144,12 +151,12 @@ async def test_an_answer_that_is_no_stream(tmp_path: Path, format: str) -> None:
 
     with server(format, answer) as running:
         async with model(tmp_path, format, running.url) as asked:
-            found = await collect(asked)
-    whole(found)
-    assert text(found) == "Hello"
-    assert [(name, json.loads(said)) for name, said in calls(found)] == [("read", {"filePath": "a.txt"})]
-    assert found[-1].reason == "tool-calls"
-    assert found[-1].usage.whole == 120
+            received = await collect(asked)
+    whole(received)
+    assert text(received) == "Hello"
+    assert [(name, json.loads(said)) for name, said in calls(received)] == [("read", {"filePath": "a.txt"})]
+    assert received[-1].reason == "tool-calls"
+    assert received[-1].usage.whole == 120
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -160,12 +167,12 @@ async def test_an_answer_that_is_no_stream(tmp_path: Path, format: str) -> None:
 async def test_however_the_bytes_come(tmp_path: Path, format: str, how: dict[str, Any]) -> None:
     if format == "google" and how.get("crlf"):
         how = {**how, "crlf": False}  # its lines end so anyway
-    found = await ask(
+    received = await ask(
         tmp_path, format, {"text": "Grüße an 日本 🎉", "calls": [["read", {"filePath": "ñ/é.txt"}]], **how}
     )
-    whole(found)
-    assert text(found) == "Grüße an 日本 🎉"
-    assert json.loads(calls(found)[0][1]) == {"filePath": "ñ/é.txt"}
+    whole(received)
+    assert text(received) == "Grüße an 日本 🎉"
+    assert json.loads(calls(received)[0][1]) == {"filePath": "ñ/é.txt"}
 
 
 REASONS = [
@@ -186,24 +193,24 @@ REASONS = [
 
 @pytest.mark.parametrize(("format", "said", "reason"), REASONS)
 async def test_why_it_stopped(tmp_path: Path, format: str, said: str, reason: str) -> None:
-    found = await ask(tmp_path, format, {"text": "x", "finish": said})
-    assert found[-1].reason == reason
+    received = await ask(tmp_path, format, {"text": "x", "finish": said})
+    assert received[-1].reason == reason
 
 
 async def test_stop_with_calls_is_tool_calls(tmp_path: Path) -> None:
-    found = await ask(tmp_path, "openai", {"calls": [CALL], "finish": "stop"})
-    assert found[-1].reason == "tool-calls"
+    received = await ask(tmp_path, "openai", {"calls": [CALL], "finish": "stop"})
+    assert received[-1].reason == "tool-calls"
 
 
 @pytest.mark.parametrize("format", STREAMED)
 async def test_a_stream_cut_in_the_middle_of_arguments(tmp_path: Path, format: str) -> None:
     path = "a" * 200
     turn = {"text": "Now", "calls": [["read", {"filePath": path}]], "cut": 8}
-    found: list[events.Event] = []
+    received: list[events.Event] = []
 
     async def read(asked: Model) -> None:
         async for event in asked.stream(models.request()):
-            found.append(event)
+            received.append(event)
 
     with server(format, [turn]) as running:
         async with model(tmp_path, format, running.url) as asked:
@@ -211,8 +218,8 @@ async def test_a_stream_cut_in_the_middle_of_arguments(tmp_path: Path, format: s
                 await read(asked)
     assert error.value.kind == "cut"
     assert error.value.retryable
-    assert "CallStart" in shape(found)
-    assert "CallEnd" not in shape(found)
+    assert "CallStart" in shape(received)
+    assert "CallEnd" not in shape(received)
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -231,16 +238,16 @@ async def test_a_stream_that_ends_before_its_end(tmp_path: Path, format: str) ->
 
 
 async def test_done_may_be_missing(tmp_path: Path) -> None:
-    found = await ask(tmp_path, "openai", {"text": "Hello", "end": False})
-    assert text(found) == "Hello"
-    assert found[-1].usage.whole == 120
+    received = await ask(tmp_path, "openai", {"text": "Hello", "end": False})
+    assert text(received) == "Hello"
+    assert received[-1].usage.whole == 120
 
 
 async def test_a_server_that_stays_open_behind_the_end_is_not_waited_for(tmp_path: Path) -> None:
     turn = {"text": "Hello", "calls": [CALL], "chunk": 0, "end": False, "hold": 5}
-    found = await ask(tmp_path, "openai", turn)
-    assert text(found) == "Hello"
-    assert calls(found)
+    received = await ask(tmp_path, "openai", turn)
+    assert text(received) == "Hello"
+    assert calls(received)
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -281,8 +288,8 @@ async def test_fields_of_wrong_types_are_no_traceback(tmp_path: Path, format: st
 
 @pytest.mark.parametrize("format", ALL)
 async def test_a_slow_drip(tmp_path: Path, format: str) -> None:
-    found = await ask(tmp_path, format, {"text": "a b c d", "chunk": 2, "delay": 0.02})
-    assert text(found) == "a b c d"
+    received = await ask(tmp_path, format, {"text": "a b c d", "chunk": 2, "delay": 0.02})
+    assert text(received) == "a b c d"
 
 
 async def test_tools_with_names_that_a_provider_refuses_are_called_by_their_own(tmp_path: Path) -> None:
@@ -291,6 +298,6 @@ async def test_tools_with_names_that_a_provider_refuses_are_called_by_their_own(
 
     odd = "server/do it " + "x" * 80
     tools = [ToolSpec(odd, "d", {"type": "object", "properties": {"a": {"type": "string"}}})]
-    found = await ask(tmp_path, "openai", {"calls": [[wire_name(odd), {"a": "b"}]]}, models.request(tools=tools))
-    assert calls(found) == [(odd, '{"a": "b"}')]
-    assert next(event.name for event in found if isinstance(event, CallStart)) == odd
+    received = await ask(tmp_path, "openai", {"calls": [[wire_name(odd), {"a": "b"}]]}, models.request(tools=tools))
+    assert calls(received) == [(odd, '{"a": "b"}')]
+    assert next(event.name for event in received if isinstance(event, CallStart)) == odd

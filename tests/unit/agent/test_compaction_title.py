@@ -39,10 +39,10 @@ def test_the_first_line(text: str, expected: str) -> None:
 
 @given(st.text(max_size=200))
 def test_a_title_is_short_and_one_line(text: str) -> None:
-    found = first_line(text)
-    assert len(found) <= MAX_CHARS
-    assert found == " ".join(found.split())
-    assert "\n" not in found
+    title_line = first_line(text)
+    assert len(title_line) <= MAX_CHARS
+    assert title_line == " ".join(title_line.split())
+    assert "\n" not in title_line
 
 
 async def made(tmp_path: Path, model: FakeModel | None, monkeypatch: pytest.MonkeyPatch, rename: str = "") -> Any:

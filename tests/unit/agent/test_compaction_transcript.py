@@ -36,11 +36,11 @@ def test_everything_becomes_words() -> None:
         Turn("tool", (ResultPiece("1", "read", "inside", (document,)), ResultPiece("2", "bash", "no", failed=True))),
         Turn("user", (TextPiece("and?"),)),
     ]
-    told = render_transcript(turns, LEVELS[0])
-    assert [turn.role for turn in told] == ["user", "assistant", "user"]
-    assert text(told[0]) == "look\n\n[picture plot.png]"
-    assert text(told[1]) == 'I look.\n\n[called read with {"n": "é"}]'
-    assert text(told[2]) == "[read gave] inside [document application/pdf]\n\n[bash failed] no\n\nand?"
+    rendered = render_transcript(turns, LEVELS[0])
+    assert [turn.role for turn in rendered] == ["user", "assistant", "user"]
+    assert text(rendered[0]) == "look\n\n[picture plot.png]"
+    assert text(rendered[1]) == 'I look.\n\n[called read with {"n": "é"}]'
+    assert text(rendered[2]) == "[read gave] inside [document application/pdf]\n\n[bash failed] no\n\nand?"
 
 
 def test_the_first_prompt_and_the_last_summary_are_always_told() -> None:
@@ -86,9 +86,9 @@ TURNS = st.lists(
 
 @given(TURNS, st.sampled_from(LEVELS))
 def test_roles_take_turns(turns: list[Any], level: Any) -> None:
-    told = render_transcript(turns, level)
-    assert all(a.role != b.role for a, b in itertools.pairwise(told))
-    assert all(turn.role in ("user", "assistant") and text(turn) for turn in told)
+    rendered = render_transcript(turns, level)
+    assert all(a.role != b.role for a, b in itertools.pairwise(rendered))
+    assert all(turn.role in ("user", "assistant") and text(turn) for turn in rendered)
 
 
 def test_estimates() -> None:

@@ -117,12 +117,12 @@ async def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
             }
         },
     }
-    found = await get(tmp_path, "mine/small", {"mine": entry})
-    info = found.info
+    model = await get(tmp_path, "mine/small", {"mine": entry})
+    info = model.info
     assert (info.full, info.api_id, info.name) == ("mine:small", "org/small", "Small")
     assert (info.context, info.output, info.images, info.documents, info.reasons) == (8000, 1000, True, False, True)
     assert info.cost == Cost(1, 2, 0.1, 0)
-    assert SECRET not in repr(found)
+    assert SECRET not in repr(model)
     error = await refused(tmp_path, "mine:smal", {"mine": entry})
     assert error.kind == "not_found"
     assert "mine:small" in str(error)
@@ -163,8 +163,8 @@ async def test_the_same_object_until_the_configuration_changes(tmp_path: Path) -
 
 
 async def url(folder: Path, name: str, provider: dict[str, Any] | None = None) -> str:
-    found: Any = await get(folder, name, provider)
-    return str(found._wire.url())
+    model: Any = await get(folder, name, provider)
+    return str(model._wire.url())
 
 
 async def test_addresses_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,14 +197,14 @@ def test_ollama_hosts(host: str, address: str) -> None:
 async def test_where_a_key_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await _KeySource(BUILT_IN["google"]).key() is None
     monkeypatch.setenv("GEMINI_API_KEY", SECRET)
-    found = await _KeySource(BUILT_IN["google"]).key()
-    assert found is not None
-    assert (found.value, found.source) == (SECRET, "GEMINI_API_KEY")
-    assert SECRET not in repr(found)
+    key = await _KeySource(BUILT_IN["google"]).key()
+    assert key is not None
+    assert (key.value, key.source) == (SECRET, "GEMINI_API_KEY")
+    assert SECRET not in repr(key)
     own = Provider("google", "G", "google", "http://x", keys=("GEMINI_API_KEY",), key="own")
-    found = await _KeySource(own).key()
-    assert found is not None
-    assert found.value == "own"
+    key = await _KeySource(own).key()
+    assert key is not None
+    assert key.value == "own"
     assert "own" not in repr(own)
 
 
@@ -222,9 +222,9 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
             raise NotImplementedError
 
     monkeypatch.setattr(keyring, "get_keyring", Memory)
-    found = await _KeySource(BUILT_IN["openai"]).key()
-    assert found is not None
-    assert (found.value, found.source) == (SECRET, "the system's keyring")
+    key = await _KeySource(BUILT_IN["openai"]).key()
+    assert key is not None
+    assert (key.value, key.source) == (SECRET, "the system's keyring")
     assert await _KeySource(BUILT_IN["groq"]).key() is None
     asked: list[str] = []
 

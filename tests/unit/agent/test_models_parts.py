@@ -78,14 +78,14 @@ A, B = '{"a": 1}', '{"b": 2}'
     ],
 )  # fmt: skip
 def test_two_calls_however_they_are_written(deltas: list[dict[str, Any]]) -> None:
-    found = read(*deltas)
-    assert [(name, json.loads(said)) for name, said in calls(found)] == [("read", {"a": 1}), ("grep", {"b": 2})]
-    assert found[-1] == Finish("tool-calls")
+    received = read(*deltas)
+    assert [(name, json.loads(said)) for name, said in calls(received)] == [("read", {"a": 1}), ("grep", {"b": 2})]
+    assert received[-1] == Finish("tool-calls")
 
 
 def test_a_name_that_begins_like_another() -> None:
-    found = read(call("", "todo", "1", 0), call("", "write", None, 0), call("{}", index=0))
-    assert calls(found) == [("todowrite", "{}")]
+    received = read(call("", "todo", "1", 0), call("", "write", None, 0), call("{}", index=0))
+    assert calls(received) == [("todowrite", "{}")]
     assert calls(read(call("", "todo", "1", 0), call("{}", index=0))) == [("todo", "{}")]
 
 
@@ -100,14 +100,16 @@ def test_unknown_tools_pass() -> None:
 
 
 def test_an_id_of_the_conversation_is_not_used_again() -> None:
-    found = read(call(A, "read", "old", 0), taken=("old",))
-    assert next(event.id for event in found if hasattr(event, "id")) != "old"
+    received = read(call(A, "read", "old", 0), taken=("old",))
+    assert next(event.id for event in received if hasattr(event, "id")) != "old"
 
 
 def test_text_and_calls_by_turns() -> None:
-    found = read({"content": "a"}, call(A, "read", "1", 0), {"content": "b"}, call(B, "grep", "2", 1), {"content": ""})
-    assert text(found) == "ab"
-    assert shape(found)[:4] == ["TextStart", "TextDelta", "TextEnd", "CallStart"]
+    received = read(
+        {"content": "a"}, call(A, "read", "1", 0), {"content": "b"}, call(B, "grep", "2", 1), {"content": ""}
+    )
+    assert text(received) == "ab"
+    assert shape(received)[:4] == ["TextStart", "TextDelta", "TextEnd", "CallStart"]
 
 
 @pytest.mark.parametrize(
@@ -126,17 +128,17 @@ def test_text_and_calls_by_turns() -> None:
     ],
 )  # fmt: skip
 def test_thoughts(deltas: list[dict[str, Any]], metadata: dict[str, Any] | None) -> None:
-    found = read(*deltas, {"content": "yes"})
-    end = next(event for event in found if isinstance(event, ReasoningEnd))
+    received = read(*deltas, {"content": "yes"})
+    end = next(event for event in received if isinstance(event, ReasoningEnd))
     assert end.metadata == metadata
-    assert text(found) == "yes"
+    assert text(received) == "yes"
 
 
 def test_content_in_pieces_and_refusals() -> None:
     assert text(read({"content": [{"type": "text", "text": "a"}, {"type": "image"}]})) == "a"
-    found = read({"refusal": "I can't"})
-    assert text(found) == "I can't"
-    assert found[-1].reason == "content-filter"  # type: ignore[union-attr]
+    received = read({"refusal": "I can't"})
+    assert text(received) == "I can't"
+    assert received[-1].reason == "content-filter"  # type: ignore[union-attr]
 
 
 def test_other_choices_are_left_out() -> None:

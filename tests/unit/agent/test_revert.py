@@ -59,8 +59,8 @@ async def ask(ws: Workspace, session: Session | None, *turns: list[list[Any]]) -
 
 
 def files(folder: Path) -> dict[str, str]:
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".git" not in path.parts)
-    return {str(path.relative_to(folder)): path.read_text() for path in found}
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
 
 
 async def test_the_last_prompt_with_changes_and_back(ws: Workspace, project: Path) -> None:

@@ -79,10 +79,10 @@ prompts:
   - turns: [whatever]
 """
     talk = Talk(model(text))
-    heard = [
+    parts = [
         await talk.prompt(words) for words in ("go on", "Plot sales", "go on", "what?", "then?", "go on", "Plot x")
     ]
-    assert [one[0][1] for one in heard] == [
+    assert [one[0][1] for one in parts] == [
         "first",
         "plotting: Plot sales",
         "second",
@@ -158,14 +158,14 @@ async def test_broken_arguments_go_out_as_they_stand() -> None:
         "{tool: bash, arguments: 'no json'}",
         "{read: 5}",
     ]
-    heard = await Talk(model(f"turns: [{{calls: [{', '.join(calls)}]}}, Done.]")).prompt("Go")
-    assert [part[2] for part in heard[:-1]] == ['{"filePath": 5', "", "[1]", "no json", "5"]
+    parts = await Talk(model(f"turns: [{{calls: [{', '.join(calls)}]}}, Done.]")).prompt("Go")
+    assert [part[2] for part in parts[:-1]] == ['{"filePath": 5', "", "[1]", "no json", "5"]
 
 
 async def test_what_is_filled_into_json_text_is_escaped() -> None:
     played = model('turns: [{calls: [{a: {}}]}, {calls: [{b: \'{"x": "{{result}}"\'}]}, End]')
-    heard = await Talk(played, lambda tool, arguments: 'say "hi"\n').prompt("Go")
-    assert heard[1] == ("call", "b", '{"x": "say \\"hi\\"\\n"')
+    parts = await Talk(played, lambda tool, arguments: 'say "hi"\n').prompt("Go")
+    assert parts[1] == ("call", "b", '{"x": "say \\"hi\\"\\n"')
 
 
 async def test_an_id_is_never_given_twice() -> None:
@@ -180,8 +180,8 @@ async def test_an_id_is_never_given_twice() -> None:
 
 async def test_parts_in_any_order() -> None:
     played = model("turns: [{parts: [{text: a}, {read: {}}, {reasoning: b}, {text: c}]}, {text: [d, e]}]")
-    heard = await Talk(played).prompt("Go")
-    assert [part[:2] for part in heard] == [
+    parts = await Talk(played).prompt("Go")
+    assert [part[:2] for part in parts] == [
         ("text", "a"),
         ("call", "read"),
         ("reasoning", "b"),
@@ -255,14 +255,14 @@ turns:
     )
     talk = Talk(played)
     talk.say("Go")
-    heard = []
+    parts = []
     stream = played.stream(talk.request())
     with pytest.raises(ModelError) as error:  # noqa: PT012  what comes before the error counts
         async for event in stream:
-            heard.append(event)
+            parts.append(event)
     assert error.value.kind == "cut" and error.value.retryable
-    assert not any(isinstance(event, (CallEnd, Finish)) for event in heard)
-    assert [type(event).__name__ for event in heard[-2:]] == ["CallStart", "CallDelta"]
+    assert not any(isinstance(event, (CallEnd, Finish)) for event in parts)
+    assert [type(event).__name__ for event in parts[-2:]] == ["CallStart", "CallDelta"]
     assert said(await talk.ask()) == [("text", "Second try.")]
 
 
@@ -327,11 +327,11 @@ async def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(tool: str, arguments: str) -> Any:
         return {"read": "00001| return 3.14 * r * r", "edit": "Edit applied.", "bash": "12.566370614359172\n"}[tool]
 
-    heard = await Talk(load(LESSON), answer).prompt("Make the area exact")
-    assert heard[3] == ("text", "The constant 3.14 is rough. I will put pi in its place.")
-    assert [part[1] for part in heard if part[0] == "call"] == ["read", "edit", "edit", "bash"]
-    assert json.loads(heard[4][2])["oldString"] == "3.14 * r * r"
-    assert heard[-1] == ("text", "Done. The area of a circle with radius 2 is now 12.566370614359172.")
+    parts = await Talk(load(LESSON), answer).prompt("Make the area exact")
+    assert parts[3] == ("text", "The constant 3.14 is rough. I will put pi in its place.")
+    assert [part[1] for part in parts if part[0] == "call"] == ["read", "edit", "edit", "bash"]
+    assert json.loads(parts[4][2])["oldString"] == "3.14 * r * r"
+    assert parts[-1] == ("text", "Done. The area of a circle with radius 2 is now 12.566370614359172.")
     refused = await Talk(
         load(LESSON), lambda tool, a: PermissionRejectedError() if tool == "edit" else answer(tool, a)
     ).prompt("area")

@@ -67,26 +67,26 @@ async def play(model: Any, tmp_path: Path) -> tuple[list[Any], list[Finish]]:
     """The whole lesson: two prompts, a sub-agent, twice the same words."""
     directory = str(tmp_path)
     talk = Talk(model, answer, directory=directory, session="ses_main")
-    heard: list[Any] = [await talk.prompt("Do one")]
+    parts: list[Any] = [await talk.prompt("Do one")]
     talk.say("Now two")
     await talk.step()
-    heard.append(
+    parts.append(
         await Talk(model, answer, directory=directory, session="ses_child", agent="explore").prompt("look around")
     )
-    heard.append(said(await talk.step()))
-    heard += [await talk.prompt("again"), await talk.prompt("again")]
-    return heard, talk.finishes
+    parts.append(said(await talk.step()))
+    parts += [await talk.prompt("again"), await talk.prompt("again")]
+    return parts, talk.finishes
 
 
 async def test_a_recording_plays_again_the_same(tmp_path: Path) -> None:
     path = tmp_path / "kept" / "lesson.yaml"
     recorder = Recorder(original(), path)
     assert recorder.info.full == "scripted:original"
-    heard, finishes = await play(recorder, tmp_path)
+    parts, finishes = await play(recorder, tmp_path)
     model = load(path)
     assert (model.info.context, model.info.cost) == (9000, original().info.cost)
     heard_again, finishes_again = await play(model, tmp_path)
-    assert heard_again == heard
+    assert heard_again == parts
     assert finishes_again == finishes
     assert model.differences == []
     # a failure that goes away is in it
@@ -159,8 +159,8 @@ async def test_a_replay_with_other_calls_or_another_prompt(tmp_path: Path) -> No
     await play(Recorder(original(), path), tmp_path)
     model = load(path)
     talk = Talk(model, answer)
-    heard = await talk.prompt("Please do it")
-    assert heard[-1] == ("text", "Done: yes")
+    parts = await talk.prompt("Please do it")
+    assert parts[-1] == ("text", "Done: yes")
     assert [one.what for one in model.differences] == ["prompt"]
     fewer = Talk(model, answer, session="ses_2")
     fewer.say("Do one")

@@ -187,8 +187,8 @@ async def test_a_recording_holds_no_secret_and_plays_elsewhere(tmp_path: Path, m
     assert text.count("[secret-1]") >= 3  # the same one, the same placeholder
     parse(text, "lesson")
     model = load(path)
-    heard = await talk_in(second, model).prompt(f"Take very-own-key-form in {second}")
-    assert json.loads(heard[1][2])["filePath"] == f"{second}/a.txt"
-    assert heard[2][2].startswith(f"{second} [secret-")
-    assert heard[-1][1].startswith("~, see ~/x: [secret-")
+    parts = await talk_in(second, model).prompt(f"Take very-own-key-form in {second}")
+    assert json.loads(parts[1][2])["filePath"] == f"{second}/a.txt"
+    assert parts[2][2].startswith(f"{second} [secret-")
+    assert parts[-1][1].startswith("~, see ~/x: [secret-")
     assert model.differences == []

@@ -45,23 +45,23 @@ def often(request: Request) -> str:
 
 
 async def test_models_side_by_side(ws: Workspace) -> None:
-    found = await ws.evaluate(CASES, [exact, contains], models={"good": Saying(right), "weak": Saying(often)}, n=2)
-    df = found.df
+    evaluation = await ws.evaluate(CASES, [exact, contains], models={"good": Saying(right), "weak": Saying(often)}, n=2)
+    df = evaluation.df
     assert len(df) == 16
     assert list(df.columns[:7]) == ["case", "model", "repeat", "score", "passed", "exact", "contains"]
     assert list(df["case"][:4]) == ["one"] * 4
     assert df[df["model"] == "good"]["score"].tolist() == [1.0] * 8
     assert df["session"].nunique() == 16
-    summary = found.summary
+    summary = evaluation.summary
     assert list(summary.index) == ["good", "weak"]
     weak = summary.loc["weak"]
     assert (weak["n"], weak["cases"], weak["errors"], weak["mean"], weak["pass_rate"]) == (8, 4, 0, 0.75, 0.75)
     assert weak["stderr"] == pytest.approx(0.25), "four cases, not eight"
     assert weak["low"] == pytest.approx(0.75 - 3.182 * 0.25)
     assert weak["cost"] == pytest.approx(8 * 120e-6)
-    assert [row["tags"] for row in found.rows if row["case"] == "two"] == [["even"]] * 4
-    assert "<th>pass_rate</th>" in found._repr_html_()
-    assert "weak: mean 0.75 ± 0.25, passed 0.75 of 8" in repr(found)
+    assert [row["tags"] for row in evaluation.rows if row["case"] == "two"] == [["even"]] * 4
+    assert "<th>pass_rate</th>" in evaluation._repr_html_()
+    assert "weak: mean 0.75 ± 0.25, passed 0.75 of 8" in repr(evaluation)
 
 
 async def test_files_setup_and_a_command_in_a_folder_of_its_own(ws: Workspace, tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ async def test_files_setup_and_a_command_in_a_folder_of_its_own(ws: Workspace, t
         Case("change it", {"a.txt": "new"}, {"a.txt": "old"}, "cp a.txt before.txt"),
         Case("change it", {"a.txt": "newer"}, {"a.txt": "old"}),
     ]
-    found = await ws.evaluate(cases, [files_equal, command("grep -q old before.txt"), look], model=Saying(say))
-    assert [row["scores"] for row in found.rows] == [
+    evaluation = await ws.evaluate(cases, [files_equal, command("grep -q old before.txt"), look], model=Saying(say))
+    assert [row["scores"] for row in evaluation.rows] == [
         {"files_equal": 1.0, "command": 1.0, "look": 1.0},
         {"files_equal": 0.0, "command": 0.0, "look": 1.0},
     ]
-    assert [row["passed"] for row in found.rows] == [True, False]
-    assert "not as expected: a.txt" in found.rows[1]["why"]["files_equal"]
+    assert [row["passed"] for row in evaluation.rows] == [True, False]
+    assert "not as expected: a.txt" in evaluation.rows[1]["why"]["files_equal"]
     assert len(set(seen)) == 2
     assert not any(folder.exists() for folder in seen)
     assert list(ws.directory.iterdir()) == []
@@ -106,15 +106,15 @@ async def test_what_fails_is_no_bad_answer(ws: Workspace) -> None:
             raise RuntimeError("can't say")
         return True
 
-    found = await ws.evaluate(CASES, [exact, picky], model=Saying(say))
-    assert [row["error"] for row in found.rows] == [
+    evaluation = await ws.evaluate(CASES, [exact, picky], model=Saying(say))
+    assert [row["error"] for row in evaluation.rows] == [
         "no such thing",
         "the scorer picky failed: RuntimeError: can't say",
         None,
         None,
     ]
-    assert len(found.errors) == 2
-    summary = found.summary_records[0]
+    assert len(evaluation.errors) == 2
+    summary = evaluation.summary_records[0]
     assert (summary["n"], summary["errors"], summary["mean"]) == (2, 2, 1.0)
 
 
@@ -151,9 +151,9 @@ async def test_stopped_on_the_way_it_goes_on(ws: Workspace, tmp_path: Path) -> N
     with pytest.raises((asyncio.CancelledError, ToolAbortedError)):
         await task
     quick = Saying(right)
-    found = await ws.evaluate(CASES, exact, model=quick, path=path)
+    evaluation = await ws.evaluate(CASES, exact, model=quick, path=path)
     assert quick.asked == 1
-    assert found.summary_records[0]["mean"] == 1.0
+    assert evaluation.summary_records[0]["mean"] == 1.0
 
 
 async def test_the_order_is_the_seeds(ws: Workspace) -> None:
@@ -183,13 +183,13 @@ async def test_a_model_grades(ws: Workspace) -> None:
         return [(name, {"reason": "it is two" if good else "it is not", "score": 1 if good else 0.2})]
 
     scorer = model_graded(Saying(grade, "judge"), "The answer is 2.")
-    found = await ws.evaluate(CASES[:2], scorer, model=Saying(right))
-    assert [row["scores"]["model_graded"] for row in found.rows] == [1.0, 0.2]
-    assert found.rows[0]["why"] == {"model_graded": "it is two"}
-    assert found.rows[0]["grading_cost"] == pytest.approx(120e-6)
+    evaluation = await ws.evaluate(CASES[:2], scorer, model=Saying(right))
+    assert [row["scores"]["model_graded"] for row in evaluation.rows] == [1.0, 0.2]
+    assert evaluation.rows[0]["why"] == {"model_graded": "it is two"}
+    assert evaluation.rows[0]["grading_cost"] == pytest.approx(120e-6)
     assert all(len(request.tools) == 1 for request in seen), "the grade is all it can give"
     children = [session for session in ws.sessions.list() if session.title == "Grading"]
-    assert {session.parent_id for session in children} == {row["session"] for row in found.rows}
+    assert {session.parent_id for session in children} == {row["session"] for row in evaluation.rows}
 
 
 async def test_the_plot(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,12 +198,12 @@ async def test_the_plot(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    found = await ws.evaluate(CASES, exact, models={"good": Saying(right), "weak": Saying(often)})
-    axes = found.plot()
+    evaluation = await ws.evaluate(CASES, exact, models={"good": Saying(right), "weak": Saying(often)})
+    axes = evaluation.plot()
     assert [bar.get_height() for bar in axes.patches] == [1.0, 0.75]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["good", "weak"]
     _, own = pyplot.subplots()
-    assert found.plot(own) is own
+    assert evaluation.plot(own) is own
     pyplot.close("all")
     real = builtins.__import__
 
@@ -214,7 +214,7 @@ async def test_the_plot(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"opencode-jupyter\[plot\]"):
-        found.plot()
+        evaluation.plot()
 
 
 @pytest.mark.parametrize(

@@ -48,18 +48,18 @@ def at(folder: Path) -> Any:
     ],
 )
 async def test_what_comes_with_the_package(scorer: Any, expected: Any, text: str, value: Any, passes: bool) -> None:
-    found = await score("s", scorer, Case("q", expected), said(text, value), at(Path()))
-    assert found["s"].good is passes
-    assert bool(found["s"].why) is not passes
+    result = await score("s", scorer, Case("q", expected), said(text, value), at(Path()))
+    assert result["s"].good is passes
+    assert bool(result["s"].why) is not passes
 
 
 async def test_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.bin").write_bytes(b"\x00\xff")
     case = Case("q", {"a.txt": "one\n", "b.bin": b"\x00\xff", "gone.txt": None, "sub/c.txt": "three"})
-    found = files_equal(case, said(""), at(tmp_path))
-    assert (found.value, found.passed) == (0.75, False)
-    assert found.why == "not as expected: sub/c.txt"
+    result = files_equal(case, said(""), at(tmp_path))
+    assert (result.value, result.passed) == (0.75, False)
+    assert result.why == "not as expected: sub/c.txt"
     with pytest.raises(TypeError, match="dict of file names"):
         files_equal(Case("q", "text"), said(""), at(tmp_path))
 
@@ -173,10 +173,10 @@ def test_a_case_that_changes_is_another(tmp_path: Path) -> None:
 
 
 def test_means_and_errors_by_hand() -> None:
-    found = estimate({"a": [1.0], "b": [0.0], "c": [1.0], "d": [1.0]})
-    assert found.mean == 0.75
-    assert found.stderr == pytest.approx(0.25)  # sd 0.5 of four, over the root of four
-    assert found.high == pytest.approx(0.75 + 3.182 * 0.25)
+    result = estimate({"a": [1.0], "b": [0.0], "c": [1.0], "d": [1.0]})
+    assert result.mean == 0.75
+    assert result.stderr == pytest.approx(0.25)  # sd 0.5 of four, over the root of four
+    assert result.high == pytest.approx(0.75 + 3.182 * 0.25)
     assert estimate({"a": [1.0, 0.0], "b": [0.0, 0.0]}).mean == 0.25
     assert estimate({"a": [1.0, 0.0], "b": [0.0, 0.0]}).stderr == pytest.approx(0.25)
     assert estimate({"a": [1.0, 0.0, 1.0, 1.0]}).stderr == pytest.approx(0.25), "one case: between its repeats"

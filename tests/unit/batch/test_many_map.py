@@ -89,13 +89,13 @@ async def test_no_more_at_once_than_wanted(ws: Workspace) -> None:
 
 async def test_outcomes_come_as_they_are_done_and_progress_is_told(ws: Workspace) -> None:
     waits = {"slow": 0.3, "quick": 0.0, "middle": 0.1}
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     model = Saying(lambda request: slow(waits[prompt_of(request)], prompt_of(request)))
-    many = ws.map(list(waits), model=model, on_progress=lambda p: told.append((p.done, p.total)))
+    many = ws.map(list(waits), model=model, on_progress=lambda p: reported.append((p.done, p.total)))
     assert [outcome.text async for outcome in many] == ["quick", "middle", "slow"]
     assert many.results.texts == ["slow", "quick", "middle"]
     assert await many == many.results
-    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert reported == [(0, 3), (1, 3), (2, 3), (3, 3)]
     with pytest.raises(ToolError, match="already started"):
         async for _ in many:
             pass
@@ -334,18 +334,18 @@ def test_a_workspace_that_lives_on_another_loop(tmp_path: Path) -> None:
         return await Workspace(tmp_path, {"permission": "allow"}, data_dir=tmp_path / "d", store=False).__aenter__()
 
     ws = asyncio.run_coroutine_threadsafe(opened(), engine).result(10)
-    told: set[int] = set()
+    reported: set[int] = set()
 
     async def cell() -> Any:
         return await ws.map(
-            ["write 1", "write 2"], model=Saying(say), on_progress=lambda p: told.add(threading.get_ident())
+            ["write 1", "write 2"], model=Saying(say), on_progress=lambda p: reported.add(threading.get_ident())
         )
 
     try:
         results = asyncio.run(cell())
         assert results.texts == ["wrote 1", "wrote 2"]
         assert threads == {thread.name}
-        assert told == {threading.get_ident()}
+        assert reported == {threading.get_ident()}
     finally:
         asyncio.run_coroutine_threadsafe(ws.aclose(), engine).result(10)
         engine.call_soon_threadsafe(engine.stop)
