@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FORKED = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
 _INHERITED = ("directory", "path", "projectID", "agent", "model", "permission", "metadata")
-"""What a fork takes over of its session's info; summary, share, revert and costs are the old one's."""
+"""Keys of a session's info that a fork inherits; summary, share, revert and costs stay with the old one."""
 
 
 async def fork(workspace: ToolHost, session: str | AgentSession, at: str | int | Message | None = None) -> AgentSession:

@@ -45,9 +45,6 @@ class LazyMessages(list[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._session.messages)
 
-    def __bool__(self) -> bool:
-        return bool(self._session.messages)
-
     def __getitem__(self, index: Any) -> Any:
         messages = self._session.messages[index]
         return [self._wire(m) for m in messages] if isinstance(messages, list) else self._wire(messages)

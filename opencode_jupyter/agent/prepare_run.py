@@ -203,7 +203,7 @@ def prompt_message(run: Run, agent_key: str) -> Message:
 
 
 def _plan(run: Run) -> str | None:
-    """Where the session's plan is, if there is one, or if it is to be made."""
+    """The path of the session's plan, if it exists or the plan agent is to write it."""
     if run.agent.name != "plan" and not plan_file(run.workspace, run.session).is_file():
         return None
     return plan_path(run.workspace, run.session)

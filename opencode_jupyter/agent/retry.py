@@ -1,4 +1,4 @@
-"""When a model is asked again after an error that may go away, and how long that takes.
+"""Retries: when a request is repeated after an error that may go away, and the wait before it.
 
 OpenCode waits 2 s, 4 s, 8 s, ... (at most 30 s) unless the provider gives a time, without end; here there is
 an end.

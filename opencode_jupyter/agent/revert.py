@@ -31,7 +31,7 @@ _WITHOUT_GIT = "revert:"
 
 @dataclass
 class Reverted:
-    """What `revert` or `unrevert` did.
+    """The result of `revert` or `unrevert`.
 
     Attributes:
         messages: how many messages are hidden now, or are shown again.
@@ -224,7 +224,7 @@ def _is_text_or_call(part: Any) -> bool:
 
 
 def _hidden_from(session: Session) -> _Point | None:
-    """Where the hidden messages begin; None if none are, or the mark names a missing one."""
+    """The start of the hidden messages; None if there are none, or the mark names a missing one."""
     mark = session.extra.get(KEY)
     if not isinstance(mark, dict):
         return None
@@ -253,7 +253,7 @@ def _parts_from(session: Session, point: _Point | None) -> Iterator[tuple[Messag
 
 
 def _changes(session: Session, point: _Point | None) -> list[StepChange]:
-    """What the steps from a point on did to files, oldest first."""
+    """The changes of files by the steps from a point on, oldest first."""
     changes = []
     for message, index in _parts_from(session, point):
         part = message.parts[index]

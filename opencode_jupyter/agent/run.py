@@ -184,7 +184,7 @@ STOPPED = {
     "timeout": "stopped at its time limit",
     "closed": "ended with its workspace",
 }
-"""How an error reports a stop, by its reason."""
+"""Texts of errors for a stop, by its reason."""
 
 
 class Execution:

@@ -221,7 +221,7 @@ class StepFiles:
             self._tracking = asyncio.create_task(self._snapshots.track())
 
     def before_call(self, tool: Tool | None) -> Awaitable[None] | None:
-        """What a call has to wait for: the look at the files before it may change them; None for nothing."""
+        """The snapshot that a call must wait for before it changes files; None for nothing."""
         if tool is not None and tool.builtin and tool.effect in CHANGES_NO_FILES:
             return None
         if not self._changed and self._is_current and self._tracking is None:
@@ -254,7 +254,7 @@ class StepFiles:
         return self._last, await self._snapshots.changed(before, self._last)
 
     async def diffs(self) -> list[dict[str, Any]]:
-        """What the run did to each file so far, in OpenCode's form."""
+        """The run's changes of each file so far, in OpenCode's form."""
         if self.first is None or self._last is None or self.first == self._last:
             return []
         return await self._snapshots.diffs(self.first, self._last)

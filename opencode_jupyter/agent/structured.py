@@ -19,9 +19,9 @@ DESCRIPTION = (
 )
 NUDGE = f"Your answer must be given by calling the {NAME} tool. Call it now."
 DEFINITIONS = ("$defs", "definitions")
-"""Where a schema keeps what its references lead to; these start at the top, so it has to stay there."""
+"""Keys of a schema's definitions, which stay at the top because references start there."""
 NUDGES = 2
-"""How often a model that answers in text is asked to use the tool, before the run fails."""
+"""Times that a model that answers in text is asked to use the tool, before the run fails."""
 
 
 class StructuredOutput:

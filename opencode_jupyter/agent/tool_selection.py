@@ -41,7 +41,7 @@ class AvailableTools:
         return AvailableTools({id: tool for id, tool in self._tools.items() if id == INVALID}, self.specs)
 
     def resolve_call(self, name: str, arguments: str) -> tuple[str, dict[str, Any], Tool]:
-        """What a call of the model goes to: a tool, with its arguments; ``invalid`` if it makes no sense."""
+        """The tool that a call of the model addresses, with its arguments; ``invalid`` for a malformed call."""
         id, parsed = repair(self, name, arguments)
         return id, parsed, self._tools[id]
 

@@ -42,7 +42,7 @@ STOP_SECONDS = 3.0
 
 @dataclass
 class BatchContext:
-    """What the runs of a batch need on a worker.
+    """The context of a batch's runs on a worker.
 
     Attributes:
         workspace_type: the workspace's class.

@@ -227,7 +227,7 @@ After = Callable[["ToolHost", BatchJob, Outcome], Awaitable[None]]
 
 @dataclass
 class BatchSettings:
-    """How the runs of a batch are done.
+    """The settings of a batch.
 
     Attributes:
         options: where and by whom they are run.

@@ -1,4 +1,4 @@
-"""Where a run works: the workspace's folder, another one, a copy of it, a git worktree, or a fresh folder."""
+"""The folder of a run: the workspace's, another one, a copy of it, a git worktree, or a fresh folder."""
 
 from __future__ import annotations
 

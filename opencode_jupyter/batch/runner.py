@@ -41,7 +41,7 @@ MAX_WAIT = 120.0
 
 
 class ProviderPauses:
-    """When each provider may be asked again; one for a workspace (`Workspace.service`)."""
+    """The pauses of each provider's requests; one object for a workspace (`Workspace.service`)."""
 
     def __init__(self, workspace: ToolHost | None = None) -> None:
         self._until: dict[str, float] = {}
@@ -133,7 +133,7 @@ class Runner:
         return None
 
     def title_of(self, session_id: str) -> str:
-        """What the run of a session is called."""
+        """The title of the run of a session."""
         run = self.run_of(session_id)
         return session_id if run is None else self._sessions[run].sessions.get(run).title
 

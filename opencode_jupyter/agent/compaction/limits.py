@@ -1,4 +1,4 @@
-"""When a conversation has become too long for its model."""
+"""The limits of a conversation: when it is too long for its model."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ class Summariser:
 
     async def _ask_with_retries(self, request: Request) -> events.Finish:
         """Ask, and again after errors that may go away."""
-        for attempt in range(1, 1000):
+        for attempt in itertools.count(1):
             try:
                 return await self._ask_once(request)
             except ModelError as error:

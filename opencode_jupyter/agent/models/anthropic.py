@@ -175,7 +175,7 @@ class AnthropicAdapter(ProviderAdapter):
         self._tools = ToolsCache(_tools)
 
     def url(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         return f"{self.provider.url}/messages"
 
     def headers(self, key: Key | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 SERVICE = "opencode-jupyter"
 """Under which name the system's keyring has keys; the user's name there is the provider's id."""
 _LOOKS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|hf|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}|(?<=[Bb]earer )[^\s\"']{8,}")
-"""What looks like a key, also where a provider shows a part of it."""
+"""Texts that look like a key, or a part of one that a provider shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Key:
 
     value: str = field(repr=False)
     source: str
-    """Where it is from, for a person: ``OPENAI_API_KEY``, the config, the keyring."""
+    """Its source, for a person: ``OPENAI_API_KEY``, the config, the keyring."""
 
 
 def from_environment(names: Iterable[str]) -> Key | None:

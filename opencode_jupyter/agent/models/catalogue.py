@@ -1,4 +1,4 @@
-"""What is known of well-known models without asking anyone: windows, prices, what they take."""
+"""Windows, prices and media types of well-known models, without a request."""
 
 from __future__ import annotations
 

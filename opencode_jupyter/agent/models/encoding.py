@@ -54,7 +54,7 @@ class TurnCache(Generic[T]):
         self._made: WeakKeyDictionary[Turn, T] = WeakKeyDictionary()
 
     def __call__(self, turn: Turn) -> T:
-        """What was made of it; it is made now if it is new."""
+        """The encoded form, made now if it is new."""
         encoded = self._made.get(turn)
         if encoded is None:
             encoded = self._made[turn] = self._make(turn)
@@ -62,14 +62,14 @@ class TurnCache(Generic[T]):
 
 
 class ToolsCache(Generic[T]):
-    """What was made of the last list of tools: it stays the same for most of a session."""
+    """The encoded form of the last list of tools, which stays the same for most of a session."""
 
     def __init__(self, make: Callable[[Sequence[ToolSpec]], T]) -> None:
         self._make = make
         self._last: tuple[tuple[ToolSpec, ...], T] | None = None
 
     def __call__(self, tools: Sequence[ToolSpec]) -> T:
-        """What was made of it; it is made now if it is new."""
+        """The encoded form, made now if it is new."""
         if self._last is not None:
             before, encoded = self._last
             if len(before) == len(tools) and all(a is b for a, b in zip(before, tools, strict=True)):

@@ -136,7 +136,7 @@ class GoogleAdapter(ProviderAdapter):
         self._signs = "gemini-3" in self.api_id or "gemini-4" in self.api_id
 
     def url(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         path = self.api_id if "/" in self.api_id else f"models/{self.api_id}"
         return f"{self.provider.url}/{path}:streamGenerateContent?alt=sse"
 

@@ -35,7 +35,7 @@ ADAPTERS: dict[str, type[ProviderAdapter]] = {
     "google": GoogleAdapter,
 }
 KEYRING_SECONDS = 20.0
-"""How long the system's keyring may take; it may ask a person to unlock it."""
+"""Time limit of the system's keyring, which may ask a person to unlock it."""
 
 
 class ModelResolver:
@@ -180,7 +180,7 @@ class ModelResolver:
 
 
 class _KeySource:
-    """Where a provider's key is; found once, but looked for again as long as there is none."""
+    """Finds a provider's key; searched for again as long as there is none."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider

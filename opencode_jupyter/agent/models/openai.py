@@ -256,7 +256,7 @@ class OpenAIAdapter(ProviderAdapter):
         self._mistral = provider.id == "mistral"
 
     def url(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
         return f"{self.provider.url}/chat/completions"
 
     def headers(self, key: Key | None) -> dict[str, str]:
@@ -358,7 +358,7 @@ class OpenAIAdapter(ProviderAdapter):
 
 
 def _reasoning(turn: Turn) -> dict[str, Any]:
-    """What the model thought, in the field that it came in."""
+    """The model's reasoning, in the field that it came in."""
     fields: dict[str, str] = {}
     details: list[Any] = []
     for piece in turn.pieces:

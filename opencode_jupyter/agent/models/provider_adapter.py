@@ -90,7 +90,7 @@ class ProviderAdapter(ABC):
 
     @abstractmethod
     def url(self) -> str:
-        """Where requests go."""
+        """The address of requests."""
 
     @abstractmethod
     def headers(self, key: Key | None) -> dict[str, str]:

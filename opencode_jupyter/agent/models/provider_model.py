@@ -63,7 +63,7 @@ class ProviderModel:
 
     @property
     def info(self) -> ModelInfo:
-        """What is known of it."""
+        """Information about the model."""
         return self._wire.info
 
     def __repr__(self) -> str:

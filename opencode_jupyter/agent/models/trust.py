@@ -26,7 +26,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def trust_subject(workspace: ToolHost, id: str) -> Subject | None:
-    """What is to be trusted before a provider is used; None if it is the user's own, or here and without a key."""
+    """The subject to trust before a provider is used; None if it is the user's own, or local and without a key."""
     file, address = "", ""
     sent: dict[str, Any] = {}
     for source, data in workspace.config.sources:
@@ -89,7 +89,7 @@ def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool
 
 
 def _sent_names(sent: Mapping[str, Any]) -> list[str]:
-    """What it is sent, by name: keys, variables and headers."""
+    """The names of the keys, variables and headers that it is sent."""
     headers, variables = sent.get("headers"), sent.get("env")
     more = [str(name) for entries in (headers, variables) if isinstance(entries, Mapping | list) for name in entries]
     return [*(["apiKey"] if "apiKey" in sent else []), *more]

@@ -76,7 +76,7 @@ class InstructionPages:
 
 
 class _Guard:
-    """Where instructions may come from: the web, and a person's own network where their own configuration names it."""
+    """Allows public addresses, and private ones that the user's own configuration names."""
 
     def __init__(self, own: bool) -> None:
         self._own = own

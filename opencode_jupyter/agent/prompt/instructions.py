@@ -37,11 +37,11 @@ GLOB_SECONDS = 2.0
 CHECK_SECONDS = 0.5
 """Seconds between two looks in the midst of a run."""
 PROSE = frozenset({".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc"})
-"""What a project's config may name outside of the project: nobody's key has such a name."""
+"""Suffixes that a project's config can name outside of the project: no key has such a name."""
 _SAMPLE = 8_192
 
 Stamp = tuple[int, int, int, int]
-"""What marks a file's state: mode, time of writing (ns), size, number on the disk."""
+"""A file's state: mode, modification time (ns), size, inode."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What goes into the user's message for the model alone: which agent is at work now, and what that changes."""
+"""Reminders for the model in the user's message: which agent answers now, and what that changes."""
 
 from __future__ import annotations
 

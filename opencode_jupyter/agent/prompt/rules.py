@@ -70,7 +70,7 @@ def _permissions_of(workspace: ToolHost, tools: Sequence[str]) -> list[str]:
 
 
 def _describe_permission(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:
-    """What rules say of one permission; "" if it goes through, whatever it is for."""
+    """A description of the rules for one permission; "" if they allow everything."""
     # What a rule's own pattern gets is asked too, so that rules which later ones overrule are left out.
     usual = permissions.check(key, [_ANYTHING], rules)[0].action
     other: dict[str, dict[str, None]] = {"deny": {}, "ask": {}, "allow": {}}

@@ -267,7 +267,7 @@ def _model_data(info: ModelInfo) -> Data:
 
 
 def _source_of(conversation: ScriptConversation, prompt: AnsweredPrompt) -> Data:
-    """Where a prompt was recorded. A conversation that is summarised starts anew, so the number alone is ambiguous."""
+    """The source of a recorded prompt. A summarised conversation starts anew, so the number alone is ambiguous."""
     return {"session": conversation.session, "number": prompt.number, "start": _start_hash(conversation)}
 
 

@@ -1,4 +1,4 @@
-"""What came back from tools now, beside what came back when a script was recorded.
+"""The differences between results of a replay and those of its recording.
 
 What changes from run to run (times, process ids, temporary paths, ids) is left out of the comparison.
 """
@@ -80,7 +80,7 @@ def fingerprint(text: str) -> str:
 
 
 def differences(turn: Say, results: Sequence[CallResult], scrub: Callable[[str], str]) -> list[Difference]:
-    """What differs in the results of a turn's calls.
+    """The differences in the results of a turn's calls.
 
     `scrub` removes from a text what depends on the machine and its user, as the recorder did.
     """

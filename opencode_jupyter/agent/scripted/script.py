@@ -192,7 +192,7 @@ class Body(_Form):
         return {"turns": value} if isinstance(value, list) else value
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Body:
+    def _require_turns_or_prompts(self) -> Body:
         if (self.turns is None) == (self.prompts is None) and getattr(self, "recording", None) is None:
             raise ValueError("it needs either turns: (for any prompt) or prompts: (turns for each)")
         return self

@@ -200,7 +200,7 @@ def restore_files(
 
 
 def _expected(shadow: Shadow, changes: Sequence[StepChange]) -> tuple[TreeEntries, Collection[str]]:
-    """What each file is if nobody has changed it since, where that is known; and those changed between two steps."""
+    """The expected entry of each file, where it is known, and the files that were changed between two steps."""
     expected: TreeEntries = {}
     torn: set[str] = set()
     for change in changes:

@@ -197,7 +197,7 @@ class Snapshots:
 
 
 def first_entries(shadow: Shadow, patches: Iterable[tuple[str, Collection[str]]]) -> TreeEntries:
-    """What each file was in the first patch that names it; paths outside the worktree are passed over.
+    """The entry of each file in the first patch that names it; paths outside the worktree are omitted.
 
     Raises:
         ToolError: a snapshot is not kept any more.

@@ -70,7 +70,7 @@ TreeEntries = dict[str, TreeEntry | None]
 
 @dataclass(slots=True)
 class ShadowState:
-    """What is known of a worktree from one run to the next."""
+    """The state of a worktree that is kept from one run to the next."""
 
     index: tuple[int, int, int] | None = None
     tree: str = ""
@@ -283,7 +283,7 @@ class Shadow:
         return differing
 
     def entries(self, tree: str, paths: Collection[str]) -> TreeEntries:
-        """What these paths (relative to the worktree) are in a tree."""
+        """The entries of these paths (relative to the worktree) in a tree."""
         entries: TreeEntries = dict.fromkeys(paths)
         groups = [[]] if len(paths) > PATHS_AT_ONCE else list(chunks(list(paths)))
         for some in groups:

@@ -37,7 +37,7 @@ def slug(session: Session) -> str:
 
 
 def plan_file(workspace: ToolHost, session: Session) -> Path:
-    """Where a session's plan belongs: in ``.opencode/plans`` of the worktree, or without git in the data folder."""
+    """The path of a session's plan: in ``.opencode/plans`` of the worktree, or without git in the data folder."""
     versioned = str(workspace.worktree) != workspace.worktree.anchor
     folder = workspace.worktree / ".opencode" if versioned else workspace.data_dir
     return folder / "plans" / f"{session.created}-{slug(session)}.md"

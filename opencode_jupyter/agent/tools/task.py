@@ -278,7 +278,7 @@ def _names(workspace: ToolHost) -> list[str]:
 
 
 def complete_agent_names(workspace: ToolHost, parameter: str) -> Iterable[str]:
-    """What Tab offers: the agents that take tasks."""
+    """Completions of a parameter: the agents that take tasks."""
     return _names(workspace) if parameter == "subagent_type" else ()
 
 
