@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.agent.prompt import instruction_pages, instructions
+from opencode_jupyter.agent.prompt import instructions
 from opencode_jupyter.agent.prompt.instructions import MOST_FILES, Instructions, _whole_characters, glob_files
 from tests.support.site import Connection, Request, Site
 
@@ -235,7 +235,7 @@ async def test_pages(place: Place, site: Site, monkeypatch: pytest.MonkeyPatch) 
     assert len(site.requests) == count  # kept for a while
 
     site.serve("/rules.md", "", status="500 Broken")
-    monkeypatch.setattr(time, "monotonic", lambda real=time.monotonic: real() + instruction_pages.FRESH_SECONDS)
+    monkeypatch.setattr(time, "monotonic", lambda real=time.monotonic: real() + instructions.FRESH_SECONDS)
     assert (await own.texts())[0] == first  # an old copy is better than none
     assert len(site.requests) > count
 
@@ -249,7 +249,7 @@ async def test_a_slow_page_does_not_hold_a_request_up(
         await to.head(content_type="text/plain", content_length=10)
         await to.reader.read()
 
-    monkeypatch.setattr(instruction_pages, "TIMEOUT", 0.2)
+    monkeypatch.setattr(instructions, "PAGE_SECONDS", 0.2)
     own = place.workspace({"instructions": [f"{site.url}/slow"]}).service(Instructions)
     assert await own.texts() == []
     assert "timed out after 0.2 seconds" in own.problems[0]
