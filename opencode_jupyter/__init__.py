@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .core.import_guard import prefer
+from .core.import_guard import install as _install_import_guard
 
 if TYPE_CHECKING:
     from .core.context import InitContext, ToolContext
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    prefer()
+    _install_import_guard()
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
@@ -102,7 +102,7 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ip: Any) -> None:
     """``%load_ext opencode_jupyter``."""
-    prefer()
+    _install_import_guard()
     from .jupyter.extension import load
 
     load(ip)

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..core.function_tool import context_of, described
+from ..core.function_tool import context_of, describe_callable
 from ..core.result import ToolResult
 from ..core.result_values import is_library_value
 from ..core.streaming import join, join_async
@@ -46,7 +46,7 @@ def tool_of(definition: dict[str, Any], call: Callable[..., Any] | None = None) 
         )
     if not callable(call):
         raise TypeError(f"the tool {name} has a description but no function: register(..., call=the_function)")
-    fn = described(call).fn
+    fn = describe_callable(call).fn
     context = context_of(fn)
     is_async = inspect.iscoroutinefunction(fn)
 

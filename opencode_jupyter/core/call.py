@@ -188,7 +188,7 @@ class Call(CallApproval):
         self.ctx._call = self
         workspace, part = self._workspace, self.part
         workspace.calls[part.call_id] = self
-        self._changed()
+        self._publish_change()
         try:
             with cancel_scope() as self._scope:
                 if self.signal.reason is not None:
@@ -252,7 +252,7 @@ class Call(CallApproval):
         self._set_state(Pending(self.arguments))
         self.tool = registry.get(part.tool)
         if (part.tool, self.arguments, self.tool) != before:
-            self._changed()
+            self._publish_change()
 
     def _renew_agent(self, before: dict[str, Agent]) -> None:
         """Use the agent's present rules, if a plugin or a person's trust changed the configuration."""
@@ -281,7 +281,7 @@ class Call(CallApproval):
         before = round(part.waited * 1000) if part.waited else 0
         start = now_ms() - before  # what it waited for before it ran is part of its time
         self._set_state(Running(arguments, start))
-        self._changed()
+        self._publish_change()
         if workspace.execute is None:
             result = await bound.execute(validated, self.ctx)
         else:
@@ -400,7 +400,7 @@ class Call(CallApproval):
     def refuse(self, error: BaseException) -> None:
         """End a call that does not run (any further) with this error."""
         self._fail(error)
-        self._changed()
+        self._publish_change()
 
     async def preview(self) -> list[Decision]:
         """The requests that a call made with ``dry_run`` would make, each with its decision.

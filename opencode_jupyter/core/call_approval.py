@@ -123,7 +123,7 @@ class CallApproval(Reporting):
             agent=part.agent,
         )
         if self.dry_run:
-            return self._note(query)
+            return self._record_preview(query)
         query.earlier = earlier = self._take_earlier(permission)
         approval = self._call_approval
         if approval is not None and approval.permission == permission:
@@ -138,7 +138,7 @@ class CallApproval(Reporting):
             raise
         self._record(decision)
         if decision.waited:
-            self._changed()
+            self._publish_change()
         return decision
 
     def _keep_denied_change(self, metadata: dict[str, Any]) -> None:
@@ -202,11 +202,11 @@ class CallApproval(Reporting):
                 tool={"messageID": part.message_id, "callID": part.call_id},
                 on_end=part.answered.append,
             )
-        self._changed()
+        self._publish_change()
         return answered.answers or []
 
     @contextmanager
-    def queued(self, name: str) -> Iterator[None]:
+    def waiting_for_file(self, name: str) -> Iterator[None]:
         """Show on the card, and stop the clock, while another call holds the file `name`.
 
         The other one may wait for a person, so the time does not count here either.
@@ -258,7 +258,7 @@ class CallApproval(Reporting):
         self.ctx._report, self.ctx.proceeded = None, False
         self.arguments = renew_description(self.arguments, revised.arguments)
         self._set_state(Pending(self.arguments))
-        self._changed()
+        self._publish_change()
 
     def _record(self, decision: Decision) -> None:
         self.part.decisions.append(decision)
@@ -268,7 +268,7 @@ class CallApproval(Reporting):
         if decision.by != "rule":  # what rules allow is in the part
             self._workspace.store.put_decision(decision)
 
-    def _note(self, query: PermissionQuery) -> Decision:
+    def _record_preview(self, query: PermissionQuery) -> Decision:
         """Record what a dry run would request, with the decision of the rules."""
         patterns, rules, _ = self._workspace.permissions.judge(query)
         actions = {rule.action for rule in rules}

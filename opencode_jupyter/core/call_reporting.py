@@ -117,7 +117,7 @@ class Reporting:
         self._timer = None
         if self._loop is not None:
             self._last_update = self._loop.time()
-        self._changed()
+        self._publish_change()
 
     async def _report_end(self, error: BaseException | None = None) -> None:
         """Report the call's end once it is committed; a cancel does not cut the wait short."""
@@ -167,7 +167,7 @@ class Reporting:
         if self.parent is not None:
             self.parent._notify()
 
-    def _changed(self) -> None:
+    def _publish_change(self) -> None:
         if self.dry_run:
             return
         if self._workspace.store is not None:

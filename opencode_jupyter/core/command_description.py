@@ -16,7 +16,7 @@ PREPARES = re.compile(
 """Lines of a script that do not describe it: comments, imports, the shell's options, an interpreter's here-document."""
 
 
-def telling_line(text: str) -> str:
+def summary_line(text: str) -> str:
     """The line that describes a text: the first that is no comment, import or preparation of a shell."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
@@ -27,7 +27,7 @@ def telling_line(text: str) -> str:
 
 def command_description(command: str) -> str:
     """A description made from a command: the beginning of its most telling line."""
-    line = telling_line(command).removesuffix(" …")
+    line = summary_line(command).removesuffix(" …")
     return line if len(line) <= LENGTH else line[: LENGTH - 3] + "..."
 
 

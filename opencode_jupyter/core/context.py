@@ -205,7 +205,9 @@ class ToolContext:
         files = self.workspace.files
         async with AsyncExitStack() as stack:
             if files.held(path):
-                with self._current_call.queued(self.workspace.relative(path).encode("utf-8", "replace").decode()):
+                with self._current_call.waiting_for_file(
+                    self.workspace.relative(path).encode("utf-8", "replace").decode()
+                ):
                     await stack.enter_async_context(files.lock(path))
             else:
                 await stack.enter_async_context(files.lock(path))

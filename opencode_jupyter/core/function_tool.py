@@ -78,8 +78,8 @@ def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
     from .docstring import parameter_texts
 
     signature = signature_of(fn)
-    hints = _Hints(fn)
-    doc = inspect.getdoc(inspect.unwrap(_inner(fn)))
+    hints = _Annotations(fn)
+    doc = inspect.getdoc(inspect.unwrap(_unwrap_partial(fn)))
     texts = parameter_texts(doc) if doc else {}
     fields: dict[str, Any] = {}
     attributes: dict[str, str] = {}
@@ -101,7 +101,7 @@ def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
         if annotation is ToolContext:
             context.append(name)
             continue
-        annotation = _described(annotation, texts.get(name))
+        annotation = _add_description(annotation, texts.get(name))
         if parameter.default is None:
             annotation = Optional[annotation]  # noqa: UP045 - it may be anything, a string among them
         attribute = name
@@ -116,7 +116,7 @@ def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
 
 def context_of(fn: Callable[..., Any]) -> list[str]:
     """The parameters of a function that get the context."""
-    hints = _Hints(fn)
+    hints = _Annotations(fn)
     names = []
     for name, parameter in signature_of(fn).parameters.items():
         try:
@@ -144,12 +144,12 @@ def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
         raise TypeError(f"{_name(fn)} has no signature; wrap it in a function that has one") from error
 
 
-class _Hints:
+class _Annotations:
     """The types that annotations stand for, found one by one."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self._fn = fn
-        target: Any = inspect.unwrap(_inner(inspect.unwrap(fn)))
+        target: Any = inspect.unwrap(_unwrap_partial(inspect.unwrap(fn)))
         target = getattr(target, "__func__", target)
         self._globals: dict[str, Any] = getattr(target, "__globals__", {})
         self._locals: dict[str, Any] | None = None
@@ -203,14 +203,14 @@ class _Hints:
         return names
 
 
-def _inner(fn: Any) -> Any:
+def _unwrap_partial(fn: Any) -> Any:
     """What a partial calls."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return fn
 
 
-def _described(annotation: Any, text: str | None) -> Any:
+def _add_description(annotation: Any, text: str | None) -> Any:
     """An annotation with a description: that of its Field, else ``Annotated[int, "how many"]``'s, else `text`."""
     if typing.get_origin(annotation) is Annotated:
         extras = annotation.__metadata__
@@ -227,21 +227,21 @@ def _last_name(annotation: Any) -> str:
 
 def _model(fn: Callable[..., Any], fields: dict[str, Any], names: dict[str, str]) -> type[BaseModel]:
     try:
-        return _made(getattr(fn, "__name__", "Parameters"), fields)
+        return _create_model(getattr(fn, "__name__", "Parameters"), fields)
     except Exception as error:
         for attribute, field in fields.items():
             try:
-                _made("Probe", {attribute: field})
+                _create_model("Probe", {attribute: field})
             except Exception as own:
                 kind = _type_name(field[0])
                 raise TypeError(
                     f"{_name(fn)}: the parameter {names[attribute]} has the type {kind}, which can't be given as an "
-                    f"argument{_why(own)}. {_ADVICE}"
+                    f"argument{_reason(own)}. {_ADVICE}"
                 ) from None
         raise TypeError(f"{_name(fn)}: its parameters can't be described ({_first_line(error)})") from error
 
 
-def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+def _create_model(name: str, fields: dict[str, Any]) -> type[BaseModel]:
     """A model of these fields whose validator and JSON schema are known to work."""
     with warnings.catch_warnings():
         # A default that JSON has no form for is left out of the schema, and still used.
@@ -262,7 +262,7 @@ def _type_name(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Why a type can't be used; nothing where pydantic gives no reason."""
     if isinstance(error, (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema)):
         return ""
@@ -279,7 +279,7 @@ def _name(fn: Callable[..., Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class CallableDescription:
     """Something that can be called, with its name, description and parameters.
 
     Attributes:
@@ -295,20 +295,22 @@ class Described:
     parameters: ParameterSchema | None = None
 
 
-def described(target: Any) -> Described:
+def describe_callable(target: Any) -> CallableDescription:
     """Describe a function, method, partial, object or class as a tool.
 
     Raises:
         TypeError: there is nothing to call, or the class needs arguments to make an object.
     """
     if isinstance(target, functools.partial):
-        inner = described(target.func)
-        return Described(target, inner.name, inner.description)
+        inner = describe_callable(target.func)
+        return CallableDescription(target, inner.name, inner.description)
     if inspect.isroutine(target) or inspect.isfunction(target):
         name = getattr(target, "__name__", "")
-        return Described(target, "" if name == "<lambda>" else name, inspect.getdoc(target) or "")
+        return CallableDescription(target, "" if name == "<lambda>" else name, inspect.getdoc(target) or "")
     kind = target if isinstance(target, type) else type(target)
-    method = next((attribute for attribute in ("execute", "__call__") if callable(_own(kind, attribute))), None)
+    method = next(
+        (attribute for attribute in ("execute", "__call__") if callable(_class_attribute(kind, attribute))), None
+    )
     if method is None:
         raise TypeError(
             f"{kind.__name__} can't be made a tool: it needs a method execute or __call__ with the tool's parameters"
@@ -324,13 +326,13 @@ def described(target: Any) -> Described:
     function = getattr(target, method)
     text = getattr(target, "description", None)
     if not isinstance(text, str):
-        text = _own_doc(kind) or inspect.getdoc(function) or ""
+        text = _class_doc(kind) or inspect.getdoc(function) or ""
     names = (getattr(target, "id", None), getattr(target, "name", None))
     name = next((candidate for candidate in names if isinstance(candidate, str) and candidate), _snake(kind.__name__))
     parameters = getattr(target, "parameters", None)
     if not isinstance(parameters, dict) and not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
         parameters = None
-    return Described(function, name, text, parameters)
+    return CallableDescription(function, name, text, parameters)
 
 
 def execute_of(fn: Callable[..., Any], explicit: ParameterSchema | None) -> tuple[ParameterSchema, Callable[..., Any]]:
@@ -358,12 +360,12 @@ def execute_of(fn: Callable[..., Any], explicit: ParameterSchema | None) -> tupl
     return explicit, executor(fn, bind)
 
 
-def _own(kind: type, name: str) -> Any:
+def _class_attribute(kind: type, name: str) -> Any:
     """A method that the class of an object defines; ``type`` itself has a ``__call__`` that is not meant."""
     return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
 
 
-def _own_doc(kind: type) -> str:
+def _class_doc(kind: type) -> str:
     return inspect.cleandoc(kind.__doc__) if kind.__doc__ else ""
 
 

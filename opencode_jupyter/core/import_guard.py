@@ -31,7 +31,7 @@ class InstalledFirst:
         )
 
 
-def prefer() -> None:
+def install() -> None:
     """Have installed code find installed modules first. A second time does nothing."""
     if InstalledFirst not in sys.meta_path and PathFinder in sys.meta_path:
         sys.meta_path.insert(sys.meta_path.index(PathFinder), InstalledFirst)

@@ -169,16 +169,16 @@ def _tool_part(wire: Mapping[str, Any]) -> ToolPart:
     ended = isinstance(part.state, (Completed, Failed))
     ending = CallOutcome.FAILED if isinstance(part.state, Failed) else CallOutcome.COMPLETED
     part.outcome = extra.get("outcome") or (ending if ended else "")
-    part.extra = _left_out(wire, part.to_wire())
+    part.extra = _unknown_keys(wire, part.to_wire())
     part.extra.pop("opencode_jupyter", None)
     return part
 
 
-def _left_out(wire: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+def _unknown_keys(wire: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a tool part, its state and its time that `ToolPart` has no field for: another release wrote them."""
     extra = {key: value for key, value in wire.items() if key not in written}
     for key in ("state", "time"):
-        if isinstance(wire.get(key), Mapping) and key in written and (inner := _left_out(wire[key], written[key])):
+        if isinstance(wire.get(key), Mapping) and key in written and (inner := _unknown_keys(wire[key], written[key])):
             extra[key] = inner
     return extra
 

@@ -1,4 +1,7 @@
-"""Checks of the names and options that code passes to a workspace."""
+"""Checks of the names and options that code passes to a workspace.
+
+Each raises `InvalidArgumentsError`, whose message has what is expected.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,7 @@ SAME_NAMESPACE = 0.85
 
 
 def check_timeout(seconds: Any, option: str = "timeout") -> None:
-    """Refuse a time limit that is not a number of seconds above 0, or None for no limit.
-
-    Raises:
-        InvalidArgumentsError: it is something else.
-    """
+    """Refuse a time limit that is not a number of seconds above 0, or None for no limit."""
     is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and seconds > 0):  # not a number (nan) is not above 0 either
         raise InvalidArgumentsError(
@@ -38,29 +37,18 @@ def check_kind(value: Any, kinds: type | tuple[type, ...], option: str, expected
         kinds: the classes it may have.
         option: its name.
         expected: what it must be, in words.
-
-    Raises:
-        InvalidArgumentsError: it is of another kind.
     """
     if not isinstance(value, kinds):
         raise InvalidArgumentsError(f"{option} must be {expected}, not {value!r:.80}.")
 
 
 def check_path(value: Any, option: str) -> None:
-    """Refuse what is no path.
-
-    Raises:
-        InvalidArgumentsError: it is neither a string nor a path object.
-    """
+    """Refuse what is neither a string nor a path object."""
     check_kind(value, (str, os.PathLike), option, "a path")
 
 
 def check_callable(value: Any, option: str, *, optional: bool = False) -> None:
-    """Refuse what cannot be called.
-
-    Raises:
-        InvalidArgumentsError: it cannot be called (None is fine if `optional`).
-    """
+    """Refuse what cannot be called; None is fine if `optional`."""
     if not callable(value) and not (optional and value is None):
         raise InvalidArgumentsError(f"{option} must be a function, not {value!r:.80}.")
 
@@ -93,9 +81,6 @@ def check_call_options(by: Any, timeout: Any, tool: str, options: Mapping[str, A
         tool: the tool that is called.
         options: what else a caller passed: options of `call`.
         call: `CallOptions`.
-
-    Raises:
-        InvalidArgumentsError: an option has a value that it cannot have; the message names the ones it can.
     """
     if not isinstance(tool, str):
         raise InvalidArgumentsError(f"a tool is called by its name, a text, not by {tool!r}")
@@ -121,9 +106,6 @@ def check_dotted_name(name: Any, known: Sequence[str], kind: Literal["hook", "ev
         name: what a caller passed.
         known: the names of this package and of OpenCode.
         kind: what it names.
-
-    Raises:
-        InvalidArgumentsError: the name is unknown and not a plugin's own; the message suggests near names.
     """
     if name in known:
         return

@@ -60,7 +60,7 @@ class PendingRequest(Generic[R, T]):
         """Seconds so far."""
         return time.monotonic() - self.since
 
-    async def outcome(
+    async def wait(
         self,
         announce: Callable[[], None],
         responder: Callable[[R], Any] | None,

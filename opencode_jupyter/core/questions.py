@@ -85,7 +85,7 @@ class QuestionService:
             if self._pending.take(request.id):
                 self._finish(pending, None, "cancelled", QuestionRejectedError("The call was stopped"))
 
-        answered, error = await pending.outcome(
+        answered, error = await pending.wait(
             announce,
             self.answer,
             lambda answer: self._submit(pending, answer),

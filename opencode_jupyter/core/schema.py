@@ -44,7 +44,7 @@ def schema_for_person(model: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-_made: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()
+_schemas: WeakKeyDictionary[type[BaseModel], dict[str, Any]] = WeakKeyDictionary()
 """Making a schema takes some 2 ms, and a model is sent those of all tools at each step."""
 
 
@@ -54,9 +54,9 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     ``X | None = None`` becomes an optional ``X``; titles and null defaults are left out; objects refuse other keys.
     The caller may change the returned schema.
     """
-    made = _made.get(model)
+    made = _schemas.get(model)
     if made is None:
-        made = _made[model] = _make(model)
+        made = _schemas[model] = _make(model)
     return copy.deepcopy(made)
 
 

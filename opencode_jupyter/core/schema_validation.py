@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .errors import InvalidDefinitionError
-from .validation_issues import Issue, as_json, issue, received, wrong_type
+from .validation_issues import Issue, as_json, issue, javascript_type, wrong_type
 
 MOST_ISSUES = 10
 LONGEST = 300
@@ -197,7 +197,7 @@ def _wrong_types(types: list[Any], error: Any) -> Issue:
         return issue({"type": "int_from_float"}, path, None)
     flat = [name for kind in types for name in ([kind] if isinstance(kind, str) else kind)]
     names = dict.fromkeys("number" if name == "integer" else str(name) for name in flat)
-    return wrong_type(" | ".join(names), received(error.instance), path)
+    return wrong_type(" | ".join(names), javascript_type(error.instance), path)
 
 
 def _fill_defaults(root: Mapping[str, Any], schema: Any, value: Any) -> Any:

@@ -88,7 +88,7 @@ def secrets_in(name: str, value: str) -> list[str]:
     return [form for part in parts for form in dict.fromkeys((part, unquote(part))) if not is_common(form)]
 
 
-def configured(config: Any, name: str = "", path: str = "") -> Iterator[tuple[str, str]]:
+def secrets_of_config(config: Any, name: str = "", path: str = "") -> Iterator[tuple[str, str]]:
     """The secrets of a configuration, each under its keys: by the name of the key, and all headers and variables.
 
     Args:
@@ -100,10 +100,10 @@ def configured(config: Any, name: str = "", path: str = "") -> Iterator[tuple[st
         for key, value in config.items():
             inherited = name in ("headers", "environment") and not isinstance(value, Mapping)
             below = f"secret_{key}" if inherited else name if name in ("headers", "environment") else str(key)
-            yield from configured(value, below, f"{path}.{key}" if path else str(key))
+            yield from secrets_of_config(value, below, f"{path}.{key}" if path else str(key))
     elif isinstance(config, (list, tuple)):
         for value in config:
-            yield from configured(value, name, path)
+            yield from secrets_of_config(value, name, path)
     elif isinstance(config, str) and is_secret_name(name) and not _REFERENCE.match(config):
         yield path, _SCHEME.sub("", config, count=1) if _SCHEME.match(config) else config
 
@@ -305,7 +305,7 @@ def _beginning(form: Any) -> Any:
     return form if len(form) < CUT or words else head
 
 
-class Known:
+class KnownSecrets:
     """All secrets that this process knows: those of the environment, and those added with `learn`."""
 
     def __init__(self) -> None:
@@ -334,7 +334,7 @@ class Known:
         return self._masker
 
 
-known = Known()
+known = KnownSecrets()
 """The secrets of this process."""
 
 
@@ -343,7 +343,7 @@ def masker_for(config: Config) -> Callable[[], Masker | None]:
 
     The configuration's own secrets are known from now on: values under a secret's name, and those of headers.
     """
-    for keys, value in configured(config.data):
+    for keys, value in secrets_of_config(config.data):
         if is_secret_name(keys.rpartition(".")[2]) or (".headers." in keys and " " not in value):
             known.learn(keys, value)
     return known.masker if config.masks_secrets else lambda: None

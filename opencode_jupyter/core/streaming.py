@@ -30,9 +30,9 @@ SHOWN = 30_000
 """Characters of the end that are shown while the tool runs."""
 INTERVAL = 0.05
 """Seconds between two updates of what is shown."""
-BREATH = 0.02
+YIELD_SECONDS = 0.02
 """Seconds an async generator may keep its event loop to itself: one that never waits could not be stopped."""
-ENDING = 3.0
+CLOSE_SECONDS = 3.0
 """Seconds an async generator has to clean up when its call is stopped."""
 
 
@@ -115,7 +115,7 @@ async def join_async(pieces: AsyncIterator[Any], ctx: ToolContext) -> ToolResult
         rested = time.monotonic()
         async for piece in pieces:
             stream.take(piece, "yielded")
-            if time.monotonic() - rested > BREATH:
+            if time.monotonic() - rested > YIELD_SECONDS:
                 await asyncio.sleep(0)
                 rested = time.monotonic()
         return stream.result()
@@ -124,7 +124,7 @@ async def join_async(pieces: AsyncIterator[Any], ctx: ToolContext) -> ToolResult
         raise
     finally:
         if inspect.isasyncgen(pieces):
-            with anyio.move_on_after(ENDING, shield=True):
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await pieces.aclose()
 
 

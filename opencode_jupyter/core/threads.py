@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-BEAT = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two looks for an interrupt while a thread waits."""
-END = 0.5
+CANCEL_SECONDS = 0.5
 """Seconds that tasks have to end which a closing loop cancels."""
-SERVICE_END = 3.0
+SERVICE_CLOSE_SECONDS = 3.0
 """Seconds a service has to end when its workspace closes."""
 
 
@@ -100,12 +100,12 @@ def wait_interruptibly(future: concurrent.futures.Future[T], seconds: float | No
     beats = 0
     while True:
         try:
-            return future.result(BEAT)
+            return future.result(POLL_SECONDS)
         except TimeoutError:
             if future.done():
                 return future.result()
             beats += 1
-            if seconds is not None and beats * BEAT >= seconds:
+            if seconds is not None and beats * POLL_SECONDS >= seconds:
                 raise
 
 
@@ -170,7 +170,7 @@ class LoopThread:
         if alive and self._loop is not None and self._thread is not None:
             call_soon(self._loop, self._loop.stop)
             if cancel and self._thread is not threading.current_thread():
-                self._thread.join(2 * END)
+                self._thread.join(2 * CANCEL_SECONDS)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
@@ -186,7 +186,7 @@ class LoopThread:
             for task in tasks:
                 task.cancel()
             if tasks:
-                loop.run_until_complete(asyncio.wait(tasks, timeout=END))
+                loop.run_until_complete(asyncio.wait(tasks, timeout=CANCEL_SECONDS))
         finally:
             loop.close()
 
@@ -214,6 +214,6 @@ async def close_service(service: Any) -> None:
     try:
         outcome = close()
         if inspect.isawaitable(outcome):
-            await asyncio.wait_for(outcome, SERVICE_END)
+            await asyncio.wait_for(outcome, SERVICE_CLOSE_SECONDS)
     except Exception:
         log.exception("%s did not close", type(service).__name__)

@@ -380,15 +380,12 @@ def tool(
     if id is not None and not isinstance(id, str):
         return tool()(id)
 
-    from .function_tool import (  # here: built-in tools and those of other programs are no functions
-        described,
-        execute_of,
-    )
+    from .function_tool import describe_callable, execute_of  # here: built-in tools are no functions
 
     def decorate(fn: Callable[..., Any]) -> Tool:
         if isinstance(fn, Tool):
             raise TypeError(f"{fn.id} is a tool already")
-        described_tool = described(fn)
+        described_tool = describe_callable(fn)
         name = id or described_tool.name
         if not name:
             raise TypeError(f"this function has no name; give the tool one: tool('name')({fn!r})")

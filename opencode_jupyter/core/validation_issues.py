@@ -108,7 +108,7 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
         missing.received = UNDEFINED
         return missing
     if kind in EXPECTED:
-        return wrong_type(EXPECTED[kind], received(item["input"]), path)
+        return wrong_type(EXPECTED[kind], javascript_type(item["input"]), path)
     if kind == "int_from_float":
         return wrong_type("int", "number", path, format="safeint")
     if kind in BOUNDS:
@@ -134,7 +134,7 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
     return Issue(code=kind, path=path, message=item["msg"], received=short_repr(item.get("input"), SHOWN))
 
 
-PLAIN = {
+TYPE_NAMES = {
     "string": "text",
     "number": "a number",
     "int": "a whole number",
@@ -178,8 +178,8 @@ def _sentence(issue: Issue) -> str:
             return f"{name} is missing."
         if received == "number" and issue.get("expected") == "int":
             return f"{name} must be a whole number."
-        kinds = " or ".join(PLAIN.get(kind, kind) for kind in str(issue.get("expected")).split(" | "))
-        return f"{name} must be {kinds}, not {PLAIN.get(received, received)}."
+        kinds = " or ".join(TYPE_NAMES.get(kind, kind) for kind in str(issue.get("expected")).split(" | "))
+        return f"{name} must be {kinds}, not {TYPE_NAMES.get(received, received)}."
     if code == "invalid_value":
         values = [str(value) for value in issue["values"]]
         return f"{name} must be {'one of ' if values[1:] else ''}{', '.join(values)}."
@@ -204,7 +204,7 @@ def wrong_type(expected: str, actual: str, path: list[Any], **details: str) -> I
     return issue
 
 
-def received(value: Any) -> str:
+def javascript_type(value: Any) -> str:
     """A value's type in JavaScript's terms; the name of its class where JSON has none."""
     if value is None:
         return "null"

@@ -19,7 +19,7 @@ from ..core.registry import Registry
 from ..core.repair import INVALID
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.validation_issues import received
+from ..core.validation_issues import javascript_type
 from .builtin import builtin
 
 LIMIT = 25
@@ -58,7 +58,7 @@ def format_validation_error(error: ValidationError) -> str:
         if issue["type"] == "too_short":
             message = "Provide at least one tool call"
         else:
-            kind = "undefined" if issue["type"] == "missing" else received(issue["input"])
+            kind = "undefined" if issue["type"] == "missing" else javascript_type(issue["input"])
             field = issue["loc"][-1] if issue["loc"] else ""
             message = f"Invalid input: expected {EXPECTED.get(str(field), 'object')}, received {kind}"
         lines.append(f"  - {path}: {message}")

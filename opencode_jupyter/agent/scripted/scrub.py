@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...core.secrets import configured, is_secret_name
+from ...core.secrets import is_secret_name, secrets_of_config
 
 SHORTEST = 8
 """Characters below which a variable's value is taken for no secret: it would be found in every other word."""
@@ -167,7 +167,7 @@ class Scrubber:
 
 def secrets_of(config: Any) -> Iterator[str]:
     """The secrets of a configuration: texts under a secret's key, and all headers."""
-    return (value for _, value in configured(config))
+    return (value for _, value in secrets_of_config(config))
 
 
 def escape(text: str) -> str:

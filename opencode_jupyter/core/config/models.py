@@ -86,7 +86,7 @@ Rules = Annotated[
 """One action for everything, or an action for each pattern; the last matching pattern decides."""
 
 
-KNOWN: dict[str, str] = {
+PERMISSIONS: dict[str, str] = {
     "read": "Reading a file; patterns are paths relative to the project.",
     "edit": "Changing files: edit, write, multiedit, apply_patch, notebook_edit.",
     "glob": "Finding files; patterns are those that are searched for.",
@@ -123,7 +123,7 @@ class PermissionRules(RootModel[dict[str, Rules]]):
         # Named in the schema alone: a field for each would take longer to build than all other models together.
         made = handler.resolve_ref_schema(handler(schema))
         rules = made["additionalProperties"]
-        made["properties"] = {key: {"description": text, **rules} for key, text in KNOWN.items()}
+        made["properties"] = {key: {"description": text, **rules} for key, text in PERMISSIONS.items()}
         return made
 
 
@@ -181,11 +181,11 @@ class McpOAuth(Section):
     redirectUri: str = doc("Where the browser comes back to.")  # noqa: N815
 
 
-def _command(value: Any) -> str:
+def _command_kind(value: Any) -> str:
     return TAG + ("text" if isinstance(value, str) else "list")
 
 
-def _sign_in(value: Any) -> str:
+def _oauth_kind(value: Any) -> str:
     return TAG + ("object" if isinstance(value, dict | Section) else "switch")
 
 
@@ -200,7 +200,7 @@ class McpServer(Section):
         "local (or stdio) for a program, remote (or http, sse) for an address."
     )
     command: Annotated[
-        Annotated[str, Tag(TAG + "text")] | Annotated[Texts, Tag(TAG + "list")], Discriminator(_command)
+        Annotated[str, Tag(TAG + "text")] | Annotated[Texts, Tag(TAG + "list")], Discriminator(_command_kind)
     ] = doc("Program and arguments of a local server.")
     args: Texts = doc("More arguments; OpenCode's files list them in command.")
     environment: dict[str, Scalar] = doc("Set in a local server's environment.")
@@ -209,7 +209,7 @@ class McpServer(Section):
     url: str = doc("Address of a remote server.")
     headers: dict[str, Scalar] = doc("Sent with every request to a remote server.")
     oauth: Annotated[
-        Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[bool, Tag(TAG + "switch")], Discriminator(_sign_in)
+        Annotated[McpOAuth, Tag(TAG + "object")] | Annotated[bool, Tag(TAG + "switch")], Discriminator(_oauth_kind)
     ] = doc("How to sign in to a remote server; false for never.")
     enabled: bool = doc("Connect to it when its tools are first needed.")
     disabled: bool = doc("Never connect to it; OpenCode's name for the opposite is enabled.")

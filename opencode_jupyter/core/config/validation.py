@@ -214,11 +214,11 @@ class _Checker:
         """Report keys that no model has, where that is probably a mistake."""
         from pydantic import BaseModel
 
-        from .models import KNOWN, PermissionRules, Section
+        from .models import PERMISSIONS, PermissionRules, Section
 
         if isinstance(section, PermissionRules):
-            for key in section.root.keys() - KNOWN.keys():
-                self._report_misspelling(key, where, KNOWN)
+            for key in section.root.keys() - PERMISSIONS.keys():
+                self._report_misspelling(key, where, PERMISSIONS)
         elif isinstance(section, Section):
             fields = type(section).model_fields
             for key in section.model_extra or {}:

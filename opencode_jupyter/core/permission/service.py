@@ -272,7 +272,7 @@ class PermissionService:
             if self._pending.take(request.id):
                 self._finish(pending, RequestOutcome("reject", "cancelled", reason, refusal))
 
-        decision, error = await pending.outcome(
+        decision, error = await pending.wait(
             announce,
             self.approve,
             lambda answer: self.reply(request.id, answer, by="approve"),

@@ -40,7 +40,7 @@ _CALL_COLUMNS = (
     f"CASE WHEN coalesce(title, '') = '' OR tool IN {UNTITLED} THEN data END, "
     f"CASE WHEN tool IN ('bash', 'batch', 'invalid') AND status = 'completed' THEN json_object({_FACTS}) END"
 )
-OPEN = ("pending", "running")
+UNFINISHED = ("pending", "running")
 
 
 def read_data(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
@@ -150,7 +150,7 @@ def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, l
         (since, *who, limit),
     ).fetchall()
     calls = [_call(row) for row in reversed(rows)]
-    unfinished = [row[0] for row in rows if row[5] in OPEN]
+    unfinished = [row[0] for row in rows if row[5] in UNFINISHED]
     return {
         "calls": calls,
         "since": min(unfinished) if unfinished else max((row[0] for row in rows), default=since - 1) + 1,

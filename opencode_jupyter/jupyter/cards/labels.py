@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.call_state import Completed, Pending, Running, ToolPart
 from ...core.card_spec import CARDS, PLAIN, CardSpec
-from ...core.command_description import CHARS, telling_line
+from ...core.command_description import CHARS, summary_line
 
 if TYPE_CHECKING:
     from ...core.context import ToolContext
@@ -62,10 +62,10 @@ def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = 
         title = str(state.title)
         if base is not None and card.path and title.startswith("../"):  # OpenCode's for a file outside
             title = os.path.normpath(base / title)
-        return telling_line(title)
+        return summary_line(title)
     for value in (*(arguments.get(name) for name in TELLING), *arguments.values()):
         if isinstance(value, (str, int, float)) and str(value).strip():
-            return telling_line(str(value))
+            return summary_line(str(value))
     return ", ".join(
         name + (f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in arguments.items()
     )[:CHARS]

@@ -16,7 +16,7 @@ from ...core.context import InitContext
 from ...core.errors import InvalidArgumentsError, ToolError, full_text
 from ...core.suggestions import near_names
 from ...core.tool import Bound, Tool
-from ...core.validation_issues import PLAIN
+from ...core.validation_issues import TYPE_NAMES
 from .line_syntax import VARIABLE
 
 if TYPE_CHECKING:
@@ -378,7 +378,7 @@ def _scalar(spec: Spec, name: str, value: Any) -> Any:
                 return TypeAdapter(python_type).validate_python(value)
             except ValidationError:
                 continue
-    expected = " or ".join(PLAIN[{"integer": "int"}.get(type_, type_)] for type_ in sorted(types))
+    expected = " or ".join(TYPE_NAMES[{"integer": "int"}.get(type_, type_)] for type_ in sorted(types))
     raise _invalid(spec, f"{spec.tool.id}: {name} must be {expected}, not {value!r}.")
 
 

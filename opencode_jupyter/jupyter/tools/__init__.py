@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...core.card_spec import CARDS, CardSpec
-from ...core.command_description import PREPARES, telling_line
+from ...core.command_description import PREPARES, summary_line
 
 if TYPE_CHECKING:
     from ...core.call_state import ToolPart
@@ -19,7 +19,7 @@ def _code_label(arguments: dict[str, Any], part: ToolPart) -> str:
     title, code = str(getattr(part.state, "title", None) or ""), arguments.get("code")
     if title and not PREPARES.match(title):
         return title
-    return telling_line(code) if isinstance(code, str) else title
+    return summary_line(code) if isinstance(code, str) else title
 
 
 PYTHON_CARD = CARDS["python"] = CardSpec(label=_code_label)

@@ -49,15 +49,29 @@ def test_imports_go_down_only() -> None:
 
 def test_modules_import_each_other_without_circles() -> None:
     """Else a thread that imports one sees it half initialized while another thread imports the next."""
-    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
-    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
-    imports = {name: sorted(imports_of(name, path, paths)) for name, path in paths.items()}
-    order = TopologicalSorter(imports)
+    order = TopologicalSorter(imports_of_package())
     order.prepare()  # raises CycleError, which names the modules
 
 
-def imports_of(name: str, path: Path, known: Collection[str]) -> set[str]:
-    """The modules of the package that a module imports while it is imported itself."""
+def test_type_imports_of_core_join_a_dozen_modules_at_most() -> None:
+    """A call, its context, its workspace and what they are made of know each other; nothing else does."""
+    imports = {name: set(below) for name, below in imports_of_package(typing=True).items() if ".core." in name}
+    reached = {name: {name, *below} & imports.keys() for name, below in imports.items()}
+    while (wider := {name: set().union(*map(reached.get, below)) for name, below in reached.items()}) != reached:
+        reached = wider
+    circles = {name: {other for other in below if name in reached[other]} for name, below in reached.items()}
+    assert f"{NAME}.core.host" in circles[f"{NAME}.core.call"]
+    assert [sorted(circle) for circle in circles.values() if len(circle) > 12] == []
+
+
+def imports_of_package(*, typing: bool = False) -> dict[str, list[str]]:
+    """The modules of the package by what each imports while it is imported itself, or with those for type checkers."""
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    return {name: sorted(imports_of(name, path, paths, typing)) for name, path in paths.items()}
+
+
+def imports_of(name: str, path: Path, known: Collection[str], typing: bool) -> set[str]:
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     found: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(path.read_text())]
@@ -69,7 +83,7 @@ def imports_of(name: str, path: Path, known: Collection[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            nodes += node.orelse
+            nodes += [*node.orelse, *(node.body if typing else ())]
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             nodes += ast.iter_child_nodes(node)
     return (found & set(known)) - {name}

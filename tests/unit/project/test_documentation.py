@@ -14,7 +14,7 @@ import pytest
 import opencode_jupyter
 from opencode_jupyter import ToolError
 from opencode_jupyter.agent.tools import agent_tools
-from opencode_jupyter.core.config.models import KNOWN
+from opencode_jupyter.core.config.models import PERMISSIONS
 from opencode_jupyter.core.events import EVENTS
 from opencode_jupyter.jupyter.magics import commands
 from opencode_jupyter.tools import builtin_tools
@@ -65,7 +65,7 @@ def test_every_public_name_has_a_docstring(generated: dict[str, str]) -> None:
 
 def test_settings_go_down_into_objects(generated: dict[str, str]) -> None:
     keys = re.findall(r"^\| `([^`]+)`", generated["settings"], re.MULTILINE)
-    assert {f"permission.{name}" for name in KNOWN} <= set(keys)
+    assert {f"permission.{name}" for name in PERMISSIONS} <= set(keys)
     assert "`experimental.sandbox.limits.memory`" in generated["settings"]
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from opencode_jupyter.core.call_state import Completed, ToolPart
-from opencode_jupyter.core.command_description import command_description, telling_line
+from opencode_jupyter.core.command_description import command_description, summary_line
 from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_of
 
@@ -36,10 +36,10 @@ def test_html_survives_a_markdown_export_and_a_printer() -> None:
 
 
 def test_a_script_is_titled_by_what_it_does() -> None:
-    assert telling_line("set -e\ncd x\n# build\nmake all\nls") == "make all …"
+    assert summary_line("set -e\ncd x\n# build\nmake all\nls") == "make all …"
     assert command_description("set -e\ncd x\n# build\nmake all\nls") == "make all"
     assert command_description("echo " + "a" * 80) == "echo " + "a" * 52 + "..."
-    assert telling_line("python3 - <<'EOF'\nimport os\nprint(1)\nEOF") == "print(1) …"
+    assert summary_line("python3 - <<'EOF'\nimport os\nprint(1)\nEOF") == "print(1) …"
     code = {"code": "import time\nfor i in range(3):\n    time.sleep(1)"}
     for title, label in (("import time", "for i in range(3): …"), ("Wait", "Wait")):
         state = Completed(code, 0, 1, title, "", {})
