@@ -191,7 +191,7 @@ class CommandSandbox:
 
     @property
     def leaves_nothing(self) -> bool:
-        """Whether what runs in the background ends with the command."""
+        """True if what runs in the background ends with the command."""
         return self.policy is not None and self._backend == "bubblewrap"
 
     def blocked(self, output: str, cwd: Path) -> str | None:
@@ -218,7 +218,7 @@ class CommandSandbox:
         return f"{answer if answer is not True else 'Not all of it could be put back.'} {moved}" if moved else ""
 
     async def may_run_without(self, command: str, blocked: str) -> bool | str:
-        """Whether the command may run again without the sandbox: a request of its own.
+        """Return whether the command may run again without the sandbox: a request of its own.
 
         Returns:
             True, or why not, for the reader of the result.

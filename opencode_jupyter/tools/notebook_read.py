@@ -32,7 +32,7 @@ LIMIT = 100
 PREVIEW = 500
 """Characters of a source in a record."""
 LAID_OUT = 200
-"""Cells that a card is told the place of."""
+"""Cells whose lines a card receives."""
 MAX_BYTES = 1 << 30
 """A larger file is not read: its text is held in memory, and no front end opens it."""
 

@@ -118,7 +118,7 @@ async def _files(folder: Path) -> list[str]:
     return files[:FILES]
 
 
-# ---------------------------------------------------------------------- what a model is told
+# ---------------------------------------------------------------------- what a model receives
 
 
 async def init(ctx: InitContext) -> Definition:

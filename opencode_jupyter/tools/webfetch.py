@@ -182,7 +182,7 @@ class Visit:
     """The permission requests and checks of one fetch.
 
     A host that is not public is only reached when a rule of the permission `webfetch` names it: one that allows or asks
-    and whose pattern has the host in full, not behind a ``*``. These name 127.0.0.1:
+    and whose pattern has the host in full, not after a ``*``. These name 127.0.0.1:
 
         http://127.0.0.1:8000/*      that port        http://127.0.0.1:*     any port
         127.0.0.1:8000               that port        127.0.0.1              any port, both schemes

@@ -1,6 +1,6 @@
 """Which files of a project are searched, and whether they have changed: quick, since every search asks.
 
-The kernel notes changes in the folders it is told to watch (inotify, man 7 inotify; Linux). Where that can't be had
+The kernel notes changes in the folders that are watched (inotify, man 7 inotify; Linux). Where that can't be had
 (another system, too many folders), they may always have changed. It is never more than a hint to look again.
 """
 

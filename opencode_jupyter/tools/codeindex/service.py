@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
-"""Told files done, files in all, and what is going on."""
+"""Receives files done, files in all, and what is going on."""
 MAX_HERE = 24
 """Changed files that are read here; a child is started for more."""
 MAX_HERE_BYTES = 2 << 20
@@ -105,7 +105,7 @@ class Project:
         Args:
             query: words.
             limit: how many.
-            progress: told how far the indexing is.
+            progress: receives how far the indexing is.
             allowed: whether a file, by its path in the project, may be shown; called in a worker thread.
 
         Raises:

@@ -109,9 +109,9 @@ class Client:
         self._activity = asyncio.Event()
         """Set when diagnostics come or work begins or ends; who waits clears it."""
         self._updates = 0
-        """How often the server was told that files have changed."""
+        """How often the server was notified that files have changed."""
         self._changed_at: dict[Path, int] = {}
-        """The value of `_updates` when the server was last told that a file has changed."""
+        """The value of `_updates` when the server was last notified that a file has changed."""
         self._diagnosed_at: dict[Path, int] = {}
         """The value of `_updates` when a file's diagnostics were requested, or came unasked."""
         self._closed_reason = f"The language server {server.name} is not running."
@@ -352,7 +352,7 @@ class Client:
                 await asyncio.gather(*(self._pull(path) for path in others), return_exceptions=True)
 
     def current(self, path: Path) -> bool:
-        """Return whether what the server last said of a file is about what it was last told."""
+        """Return whether the latest diagnostics of a file are about the content that the server was last sent."""
         if self.offers(DIAGNOSTIC):
             return self._diagnosed_at.get(path) == self._updates
         return self._diagnosed_at.get(path, 0) >= self._changed_at.get(path, 0)

@@ -1,6 +1,6 @@
 """The state that a server knows: its open documents, and the stamps of its project's other files.
 
-A server may only read files itself if it is told when they change. Nobody watches the disk here: it is looked at before
+A server may only read files itself if it learns when they change. Nothing watches the disk: it is looked at before
 each use, which finds every change and costs some milliseconds in a project of thousands of files.
 """
 

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as language servers speak it: messages behind ``Content-Length`` headers, requests in both directions.
+"""JSON-RPC 2.0 as language servers speak it: messages after ``Content-Length`` headers, requests in both directions.
 
 Source of the format: the Language Server Protocol's base protocol. Knows nothing of processes: it is given a function
 that sends bytes, and is fed the bytes that come.
@@ -27,7 +27,7 @@ INTERNAL_ERROR = -32603
 RETRY = frozenset({-32801, -32802})
 """Codes that say "ask again": the content was changed meanwhile, or the server put something else first."""
 CANCEL = 1.0
-"""Seconds in which a server has to answer a request that it was told to cancel; else it counts as hung."""
+"""Seconds in which a server has to answer a request that was cancelled; else it counts as hung."""
 _HEADER = re.compile(rb"content-length:[ \t]*(\d{1,12})[ \t]*\r?\n(?:[^\r\n]+\r?\n)*\r?\n", re.IGNORECASE)
 
 
@@ -103,7 +103,7 @@ class Connection:
     Args:
         send: sends bytes to the server; may raise OSError or BufferError.
         on_request: answers a request of the server (method, params); raises `RpcError` for one it does not know.
-        on_notification: is told of the server's notifications.
+        on_notification: receives the server's notifications.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Connection:
         Args:
             method: the protocol's name.
             params: its parameters.
-            timeout: seconds; then, and when the caller is cancelled, the server is told to cancel.
+            timeout: seconds; then, and when the caller is cancelled, the server receives a cancellation.
 
         Raises:
             RpcError: the server's answer is an error.
@@ -212,7 +212,7 @@ class Connection:
     def _handle_response(self, number: Any, message: dict[str, Any]) -> None:
         future = self._waiting.get(number) if isinstance(number, int) else None
         if future is None or future.done():
-            return  # a late answer to a request that was given up
+            return  # a late answer to a request that was abandoned
         error = message.get("error")
         if isinstance(error, dict):
             code = error.get("code")

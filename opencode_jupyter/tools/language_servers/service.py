@@ -98,7 +98,7 @@ class LanguageServers:
     async def diagnose(self, paths: Sequence[Path]) -> dict[Path, list[dict[str, Any]]]:
         """Show changed files to their servers and collect these servers' diagnostics; empty if no server is there.
 
-        Nothing is told that may not hold any more: a server that does not answer in time, or was not asked, gives
+        Nothing is reported that may be out of date: a server that does not answer in time, or was not asked, gives
         nothing, and of other files only what was said since the change counts. What is new comes first.
 
         A server that does not run is started if the config asks for servers, or for Python code in a folder that is

@@ -26,7 +26,7 @@ class OpenDocument(NamedTuple):
     Attributes:
         id: the document in its page.
         page: the page.
-        via: the page that hears the kernel and hands things on; often the same.
+        via: the page that receives the kernel's messages and passes them on; often the same.
         dirty: it has changes that are not saved.
         shared: pages that have it open share one document (real-time collaboration).
         text: it is open as plain text, not as a notebook.

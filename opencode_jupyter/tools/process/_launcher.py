@@ -46,7 +46,7 @@ def request(
         program: its absolute path and arguments, its environment and its sandbox.
         cwd: where it runs.
         output: writing end of the pipe for stdout and stderr.
-        drain: reading end of the same pipe; the supervisor reads there when it is told to let the rest run on.
+        drain: reading end of the same pipe; the supervisor reads there once the rest may run on.
         own: its stdin and its stderr; without them there is no stdin, and stderr goes to `output`.
 
     Returns:

@@ -2,7 +2,7 @@
 
 One is started per process that runs commands; its stdin is the control socket. It keeps one pair of processes standing
 by: a supervisor, and its child, which takes the next request from the control socket and becomes the command. The
-supervisor adopts whatever the command leaves behind (it is a "child subreaper", so ``setsid`` and double forks do not
+supervisor adopts whatever the command leaves running (it is a "child subreaper", so ``setsid`` and double forks do not
 escape it), and ends all of it when told to, when the kernel is gone, or when it is itself asked to end. So a command
 costs no more than starting the shell; starting an interpreter for each would cost twelve milliseconds.
 
@@ -260,7 +260,7 @@ def say(sock: socket.socket, line: str) -> None:
         sock.sendall(line.encode() + b"\n")
 
 
-def heard(sock: socket.socket) -> bytes:
+def receive_order(sock: socket.socket) -> bytes:
     """The next order; nothing when the kernel is gone, also if it died with an answer of ours unread."""
     try:
         return sock.recv(1)
@@ -312,7 +312,7 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
 
 
 def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: int, asked_to_end: list[int]) -> None:
-    """See a running command, and what it leaves behind, to the end."""
+    """See a running command, and what it leaves running, to the end."""
     poll = select.poll()
     for descriptor in (wake, sock.fileno(), kernel):
         poll.register(descriptor, select.POLLIN)
@@ -329,7 +329,7 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         if wake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake, 4096)
-        order = heard(sock) if sock.fileno() in ready else b""
+        order = receive_order(sock) if sock.fileno() in ready else b""
         if asked_to_end or kernel in ready or (sock.fileno() in ready and order in (b"", b"K")):
             ended = end_all()
             if running:

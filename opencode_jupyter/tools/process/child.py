@@ -29,7 +29,7 @@ IDLE = 0.1
 DRAIN = 0.5
 """Seconds after the exit at which reading ends in any case."""
 STOP = 0.95
-"""Seconds that ending a command may take before it is given up."""
+"""Seconds that ending a command may take before it is abandoned."""
 _CHUNK = 1 << 18
 _PIPE = 1 << 20
 _F_SETPIPE_SZ = 1031
@@ -57,7 +57,7 @@ class Exit(NamedTuple):
 
 
 class Handle(Protocol):
-    """What stands behind a `Child`: a supervisor, or a process group.
+    """The kernel's end of a command: of its supervisor, or of its process group.
 
     Attributes:
         started: its process, for one with a stdin; an error if it can't be started.
@@ -258,7 +258,7 @@ def _start(program: Confined, cwd: str, write_end: int, read_end: int, own: tupl
 
 
 class Supervised:
-    """A command behind a supervisor: the kernel's end of its socket."""
+    """A command with a supervisor: the kernel's end of its socket."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock: socket.socket | None = sock
@@ -320,7 +320,7 @@ class Supervised:
             number, _, text = rest.partition(" ")
             for future in (self.started, self.exited):
                 future.set_exception(OSError(int(number), text))
-                future.exception()  # now it is no error that nobody heard of
+                future.exception()  # retrieved, so that asyncio does not log it
         elif word == "exited" and not self.exited.done():
             status, *left = map(int, rest.split())
             self.exited.set_result(Exit.of(status, left))
@@ -395,7 +395,7 @@ class Group:
         self._signal(signal.SIGKILL)
 
     def close(self) -> None:
-        """End what was not told to run on."""
+        """End what may not run on."""
         if not self._left:
             self.end()
 

@@ -25,7 +25,7 @@ class Stdio:
     """A running program. Made by `converse`; belongs to the event loop it was made on.
 
     Attributes:
-        pid: its process; 0 if it was over before that could be told.
+        pid: its process; 0 if it ended before that was known.
     """
 
     def __init__(self, handle: Handle, stdin: int, stdout: int, stderr: int) -> None:

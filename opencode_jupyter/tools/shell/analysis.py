@@ -310,7 +310,7 @@ class _Reader:
                 self.check_dangerous(self._text.source(position.node), self._text.source(node), of)
 
     def _quoted(self, position: Position) -> bool:
-        """Whether a here-document's text is taken as it stands: its mark is quoted."""
+        """Return whether a here-document's text is taken as it stands: its mark is quoted."""
         start = (
             next((c for c in position.parent.children if c.type == "heredoc_start"), None) if position.parent else None
         )
@@ -352,7 +352,7 @@ class _Reader:
             self.commands.run(parts, text, depth, of, fed=self._fed or is_fed(position))
 
     def _lists_files(self, position: Position) -> bool:
-        """Whether a command is fed by one that gives nothing but names of files."""
+        """Return whether a command is fed by one that gives nothing but names of files."""
         if position.parent is None or position.parent.type != "pipeline":
             return False
         before: list[str] = []

@@ -37,7 +37,7 @@ _IN_TEXT = r"(?s)\$\(\((.*?)\)\)|\$\[(.*?)\]|\$\{[^}]*?[\[:]([^}]*)\}|\$\{(![^}]
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is plain digits."""
+    """Return whether a text is plain digits."""
     return _DIGITS.fullmatch(text) is not None
 
 
@@ -57,7 +57,7 @@ class Arithmetic:
         self._uses: list[tuple[set[str] | None, bool, str, str]] = []
 
     def counts(self, written: str) -> bool:
-        """Whether a substitution gives nothing but a number."""
+        """Return whether a substitution gives nothing but a number."""
         return not self._functions and re.fullmatch(_COUNT, written) is not None
 
     def sets(self, name: str, *, number: bool = False) -> None:
@@ -72,7 +72,7 @@ class Arithmetic:
             self._keyed.add(name)
 
     def is_keyed(self, name: str) -> bool:
-        """Whether a variable, or an element of one, is of an array with texts as keys."""
+        """Return whether a variable, or an element of one, is of an array with texts as keys."""
         return name.partition("[")[0] in self._keyed
 
     def uses(self, text: str, written: str, of: str, *, keys: bool = False) -> None:
@@ -104,7 +104,7 @@ class Arithmetic:
         return not ours or name in self._others or re.fullmatch(_SET_BY_SHELL, name) is not None
 
     def value(self, nodes: list[Node], source: Callable[[Node], str]) -> bool:
-        """Whether a variable's value is a number, or an array of them."""
+        """Return whether a variable's value is a number, or an array of them."""
         return all(self._is_value(node, source) for node in nodes)
 
     def _is_value(self, node: Node, source: Callable[[Node], str]) -> bool:

@@ -1,4 +1,4 @@
-"""What single commands do: which run other commands, which take paths, which can't be told before."""
+"""What single commands do: which run other commands, which take paths, which are only known at run time."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class Commands:
         self.run(inner, source, depth + 1, of)
 
     def _hands_on(self, inner: list[Word], mark: str = "{}") -> bool:
-        """Whether the first of a command's words that are put together when it runs may be a program."""
+        """Return whether the first of a command's words that are put together when it runs may be a program."""
         name = os.path.basename(inner[0].shown)
         if name in interpreters.SHELLS:
             parsed, code, reason = interpreters.shell_options(inner[1:])
@@ -294,7 +294,7 @@ class Commands:
             self._requests.opaque(text, f"what {key} runs is read from its input", of)
 
     def _xargs(self, options: list[tuple[str, str]], inner: list[Word], text: str, depth: int, of: str) -> None:
-        """The command that xargs runs: what it reads comes behind the words, or in place of a mark among them."""
+        """The command that xargs runs: what it reads comes after the words, or in place of a mark among them."""
         if not inner:
             return  # echo
         mark = ""
@@ -317,7 +317,7 @@ class Commands:
 
 
 def _has(arguments: list[Word], options: str) -> bool:
-    """Whether one of the letters stands among a builtin's options, or may."""
+    """Return whether one of the letters stands among a builtin's options, or may."""
     return any(
         word.text is None or (word.text.startswith("-") and not set(word.text[1:]).isdisjoint(options))
         for word in arguments

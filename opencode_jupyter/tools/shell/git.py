@@ -102,7 +102,7 @@ _MESSAGE = frozenset({"-m", "--message", "-am", "-b", "-B", "-F", "--file", "-t"
 
 
 def command(arguments: list[Word]) -> tuple[str, list[Word]]:
-    """The git command among the words, and the words behind it; "" if there is none."""
+    """The git command among the words, and the words after it; "" if there is none."""
     for at, word in enumerate(arguments):
         if not word.shown.startswith("-") and (at == 0 or arguments[at - 1].text != "-C"):
             return word.shown, arguments[at + 1 :]

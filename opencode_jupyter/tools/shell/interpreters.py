@@ -140,7 +140,7 @@ def inline_program(name: str, arguments: list[Word]) -> str | None:
 
 
 def shell_options(arguments: list[Word]) -> tuple[ParsedOptions, Word | None, str | None]:
-    """A shell's options, the program text it is given with ``-c``, and why that can't be told, in words.
+    """A shell's options, the program text it is given with ``-c``, and why that is not known, in words.
 
     The text is None if there is no ``-c``.
     """
@@ -181,7 +181,7 @@ def shell_options(arguments: list[Word]) -> tuple[ParsedOptions, Word | None, st
 
 
 def reads_alike(name: str, text: str) -> bool:
-    """Whether a shell runs nothing for a text but what bash would."""
+    """Return whether a shell runs nothing for a text but what bash would."""
     if name == "zsh":
         return not re.search(_NOT_BASH, text)
     if name in _BASH or _ANY_SHELL.fullmatch(text):
@@ -257,7 +257,7 @@ def sed(arguments: list[Word]) -> str | None:
 
 
 def _harmless(program: str) -> bool:
-    """Whether a sed program is made of commands that only change text."""
+    """Return whether a sed program is made of commands that only change text."""
     at = 0
     while at < len(program):
         if program[at] in "; \t\n":

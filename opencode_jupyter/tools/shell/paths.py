@@ -233,7 +233,7 @@ class Paths:
         return os.path.realpath(joined) if os.path.islink(joined) else joined
 
     def _is_plausible(self, path: str, actual: str) -> bool:
-        """Whether a text that leads out of the project is likely a path."""
+        """Return whether a text that leads out of the project is likely a path."""
         folder = os.path.dirname(actual)
         at_home = self._home is not None and path.startswith(self._home + os.sep)
         return at_home or os.path.lexists(actual) or (folder != "/" and os.path.isdir(folder))
@@ -291,13 +291,13 @@ class Paths:
         ]
 
     def exists(self, word: Word) -> bool:
-        """Whether a word names a file that is there."""
+        """Return whether a word names a file that is there."""
         return "\0" not in word.shown and any(
             os.path.exists(os.path.join(start, word.shown)) for start in self._starts or []
         )
 
     def option_like(self, word: Word) -> bool:
-        """Whether a wildcard may become a word that a program takes for an option."""
+        """Return whether a wildcard may become a word that a program takes for an option."""
         if not word.glob or word.text is None:
             return False
         if word.text[0] == "-" or (word.text[0] in "*?[" and (self.written or self._starts is None)):
@@ -311,7 +311,7 @@ class Paths:
         )
 
     def is_bare_repository(self, folder: str | None) -> bool:
-        """Whether git started in a folder, as one of the line's words names it, would take its settings from there."""
+        """Return whether git started in a folder that a word names would take its settings from there."""
         if folder is None or self._starts is None:
             return True
         for start in self._starts:
@@ -331,7 +331,7 @@ class Paths:
         self.written.add(os.path.basename(path.rstrip("/")))
 
     def wrote(self, word: Word) -> bool:
-        """Whether a word may name a file that the line has written before."""
+        """Return whether a word may name a file that the line has written before."""
         return bool(self.written) and os.path.basename(word.shown) in self.written
 
 

@@ -23,7 +23,7 @@ LAUNCHERS = frozenset(
     "start-stop-daemon su su-exec sudoedit systemd-run tmux torsocks uname26 unbuffer valgrind vipe "
     "watchexec wine wsl x86_64 xterm xvfb-run zellij".split()
 )
-"""Programs that run what their arguments or their input say, in ways that are not told apart here."""
+"""Programs that run what their arguments or their input say, in ways that are not analysed here."""
 
 _LISTS = {"tmux": (["ls"], ["list-sessions"]), "crontab": (["-l"],), "screen": (["-ls"], ["-list"]), "at": (["-l"],)}
 """What such a program only lists with."""
@@ -46,7 +46,7 @@ SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "just": ("--command", "--shell"),
     "pip": ("config",),
 }
-"""Programs that run what they are told to after these words."""
+"""Programs that run what follows these words."""
 
 LOADER = re.compile(r"ld(?:-[\w.-]+)?\.so(?:\.\d+)?")
 """The dynamic loader, which runs the program it is given."""
@@ -200,7 +200,7 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
 
 
 def by_arguments(name: str) -> bool:
-    """Whether a program may run another if its arguments say so, so that none may come from elsewhere."""
+    """Return whether a program may run another if its arguments say so, so that none may come from elsewhere."""
     return (
         name in OPTIONS
         or name in _READERS
@@ -223,7 +223,7 @@ _NO_COMMANDS = frozenset(
 
 
 def is_known(name: str) -> bool:
-    """Whether it is known what a program does with its words: another may run them."""
+    """Return whether it is known what a program does with its words: another may run them."""
     return (
         by_arguments(name)
         or name in LAUNCHERS

@@ -111,7 +111,7 @@ def work_file(runner: str, written: set[str]) -> str | None:
     """The file among those written that a program takes its work from; None if there is none.
 
     Args:
-        runner: the program's name; a version behind it is passed over.
+        runner: the program's name; a version after it is ignored.
         written: names of files, without their folders.
     """
     known = _READS.get(runner) or _READS.get(runner.rstrip("0123456789."))

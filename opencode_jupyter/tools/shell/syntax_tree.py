@@ -99,7 +99,7 @@ def assigned(expansion: Node) -> Node | None:
 
 
 def verbatim(position: Position) -> bool:
-    """Whether a text in single quotes is one: not so inside ``"${x:-'...'}"`` and in calculations."""
+    """Return whether a text in single quotes is one: not so inside ``"${x:-'...'}"`` and in calculations."""
     current = position.up
     while current is not None:
         if current.node.type in _NOT_VERBATIM or (
@@ -113,7 +113,7 @@ def verbatim(position: Position) -> bool:
 
 
 def behind_redirections(position: Position) -> list[Node]:
-    """A command's words that stand behind ``> file`` or ``<<EOF``; the grammar takes them for part of those."""
+    """A command's words that stand after ``> file`` or ``<<EOF``; the grammar takes them for part of those."""
     out: list[Node] = []
     current = position
     while current.up is not None:
@@ -141,7 +141,7 @@ def _extra(redirect: Node) -> list[Node]:
 
 
 def is_test(node: Node, data: bytes) -> bool:
-    """Whether ``[ ... ]`` is one command: the grammar reads on over ``||``, ``>`` and the end of a line."""
+    """Return whether ``[ ... ]`` is one command: the grammar reads on over ``||``, ``>`` and the end of a line."""
     if node.children[0].type != "[":
         return True
     stack = list(node.children[1:])
@@ -158,7 +158,7 @@ def is_test(node: Node, data: bytes) -> bool:
 
 
 def splits_word(node: Node) -> bool:
-    """Whether the grammar took a word apart: two of the node's words, or a redirection and a word, touch."""
+    """Return whether the grammar took a word apart: two of the node's words, or a redirection and a word, touch."""
     return node.type in _HAS_WORDS and any(
         before.end_byte == word.start_byte and word.type in _WORDS and before.type in _ENDS_IN_A_WORD
         for before, word in pairwise(node.children)
@@ -166,7 +166,7 @@ def splits_word(node: Node) -> bool:
 
 
 def is_fed(position: Position) -> bool:
-    """Whether a command's input comes from a pipe, a file or the text itself, or may."""
+    """Return whether a command's input comes from a pipe, a file or the text itself, or may."""
     if any(child.type == "herestring_redirect" for child in position.node.children):
         return True
     current = position
@@ -185,7 +185,7 @@ def is_fed(position: Position) -> bool:
 
 
 def is_piped(position: Position) -> bool:
-    """Whether what a command prints is read by another command, or becomes part of the line."""
+    """Return whether what a command prints is read by another command, or becomes part of the line."""
     current = position
     while current.up is not None:
         parent = current.up.node
@@ -198,7 +198,7 @@ def is_piped(position: Position) -> bool:
 
 
 def follows_cd(position: Position, source: Callable[[Node], str]) -> bool:
-    """Whether a command runs only after a ``cd`` that succeeded: ``cd x && command``."""
+    """Return whether a command runs only after a ``cd`` that succeeded: ``cd x && command``."""
     current = position
     while current.up is not None:
         parent = current.up.node
@@ -253,7 +253,7 @@ def misread_heredocs(root: Node, data: bytes) -> list[Node]:
 
 
 def joins_words(position: Position, written: str) -> bool:
-    """Whether the grammar took words for one that the shell takes apart: ``$ rm``, or a word and the next line's."""
+    """Return whether the grammar joined words that the shell separates: ``$ rm``, or a word and the next line's."""
     if position.node.type == "ansi_c_string":
         return re.fullmatch(r"\$'(?:[^'\\]|\\.)*'", written, re.DOTALL) is None
     if position.node.type == "raw_string":

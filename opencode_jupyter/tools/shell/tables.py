@@ -61,7 +61,7 @@ _WRITES = r"-i.*|--(?:in-?p|o|lo|LO).*|-\w*[oO].*|-[nEersz]*i.*"
 
 
 def only_reads(name: str, arguments: list[Word]) -> bool:
-    """Whether a command writes no file that its words name."""
+    """Return whether a command writes no file that its words name."""
     if name in NO_PATHS:
         return True
     if name in ("sed", "gsed", "sort", "tree", "less"):

@@ -45,7 +45,7 @@ class Word(NamedTuple):
         return self.source if self.text is None else self.text
 
     def may_be_option(self, long: str, letters: str, valued: str = "") -> bool:
-        """Whether this is, or may become, one of a program's options: a long one cut short, or behind one dash.
+        """Return whether this may become one of a program's options: a long one cut short, or a letter after a dash.
 
         Args:
             long: names of options, separated by blanks.

@@ -1,7 +1,7 @@
 """Commands that run the command they are given: which words are their options, and where the inner command begins.
 
 Short options may share a dash (``xargs -rn 1 rm``), long ones may be cut short (``env --sp=...``) and take the next
-word as their value. An option that is not known here may take a value or not, so what follows it can't be told.
+word as their value. An option that is not known here may take a value or not, so what follows it is not known.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def parse_options(options: Options, arguments: list[Word]) -> ParsedOptions:
             value = arguments[at].shown if at < len(arguments) else ""
             parsed.options[-1] = (parsed.options[-1][0], value)
             at += 1
-    while options.assigns and at < len(arguments) and "=" in arguments[at].shown:  # behind --
+    while options.assigns and at < len(arguments) and "=" in arguments[at].shown:  # after --
         parsed.options.append(("=", arguments[at].shown))
         at += 1
     parsed.rest = arguments[at:]
@@ -212,7 +212,7 @@ def _long(options: Options, text: str, parsed: ParsedOptions) -> bool:
 
 
 def _short(options: Options, letters: str, parsed: ParsedOptions) -> bool:
-    """Note the options behind one dash; True if the next word is the last one's value."""
+    """Note the options after one dash; True if the next word is the last one's value."""
     for index, letter in enumerate(letters):
         rest = letters[index + 1 :]
         if letter in options.valued:
@@ -278,7 +278,7 @@ def _after_dashes(words: list[Word]) -> list[Word]:
 
 
 def _locked(parsed: ParsedOptions, inner: list[Word]) -> tuple[ParsedOptions, list[Word], str | None]:
-    """Flock's ``-c text`` may stand before the file or behind it."""
+    """Flock's ``-c text`` may stand before the file or after it."""
     for words in (parsed.rest, inner):
         if len(words) > 1 and words[0].shown in ("-c", "--command"):
             return parsed, [], words[1].shown

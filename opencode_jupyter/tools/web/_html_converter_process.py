@@ -1,4 +1,4 @@
-"""A program: HTML on stdin, Markdown or text on stdout, behind one line of JSON about it.
+"""A program: HTML on stdin, one line of JSON and then Markdown or text on stdout.
 
 Runs in a process of its own (`page`), so that a hostile page can at worst end that: a page may be built to exhaust
 memory or time, and a thread can't be stopped. It imports the standard library, its neighbours and html-to-markdown;

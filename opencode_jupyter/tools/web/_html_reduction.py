@@ -165,7 +165,7 @@ BLOCKS = frozenset(
 )
 """Elements that stand on lines of their own (Turndown's list, and a table's caption)."""
 _TAG = re.compile(
-    r"<(/?)([a-zA-Z][^\s/>]*+)"  # then attributes: quotes count only behind an equals sign
+    r"<(/?)([a-zA-Z][^\s/>]*+)"  # then attributes: quotes count only after an equals sign
     r"""((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?=[^"'])[^\s>]*+|["']))*+)>"""
 )
 _RAW_END = {name: re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE) for name in RAW}

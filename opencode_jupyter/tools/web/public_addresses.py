@@ -50,7 +50,7 @@ EMBEDDED: tuple[tuple[IPv6Network, int, str], ...] = tuple((IPv6Network(n), shif
     ("2002::/16", 80, "6to4"),
     ("::/96", 0, "IPv4-compatible"),
 ))
-"""Networks whose addresses carry an IPv4 address, and how many bits stand behind it."""
+"""Networks whose addresses carry an IPv4 address, and how many bits follow it."""
 METADATA: frozenset[Address] = frozenset(map(ip_address, (
     "169.254.169.254",  # AWS, Azure, Google, OpenStack, DigitalOcean, Oracle
     "169.254.169.253",  # AWS: name server
@@ -119,6 +119,6 @@ def not_public(address: Address) -> str | None:
 
 
 def is_metadata(address: Address) -> bool:
-    """Return whether a cloud's metadata service answers there, also behind a translation."""
+    """Return whether a cloud's metadata service answers there, also by translation."""
     carried = embedded_ipv4(address)
     return address in METADATA or (carried is not None and carried[0] in METADATA)
