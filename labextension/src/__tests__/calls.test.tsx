@@ -7,7 +7,7 @@ import { CallLog, NO_FILTER, matches, outermost, nestCalls, outcomeOf, distinctV
 import type { CallRow } from '../panel/calls/callLog';
 import { Timeline, describeCall, toneOf } from '../panel/calls/timeline';
 import { BUCKETS, median, totals } from '../panel/calls/totals';
-import { stateWords } from '../card/format';
+import { stateWords } from '../card/wording';
 import type { Outcome } from '../card/types';
 import { part } from './gallery';
 

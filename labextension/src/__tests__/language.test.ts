@@ -1,7 +1,7 @@
 /** No English stands outside of the translator, and with another language's pack a card speaks it. */
 
 import { renderCard } from '../card';
-import { outcomeWord } from '../card/format';
+import { outcomeWord } from '../card/wording';
 import { setTranslation } from '../card/i18n';
 import { outcomes } from '../card/outcomes';
 import { batch } from './gallery';

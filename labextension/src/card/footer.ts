@@ -4,7 +4,8 @@ import { drawOutput } from './ansi';
 import { trans } from './i18n';
 import { copyButton } from './copy';
 import { button, el, safeLink, setText, show } from './dom';
-import { decisionWords, extent, grouped, lineCount, isLive, patternWords, visible, visibleLine } from './format';
+import { extent, grouped, lineCount, visible, visibleLine } from './format';
+import { decisionWords, isLive, patternWords } from './wording';
 import type { CardCallbacks, CardPart, CardSpill } from './types';
 
 /** Most characters of input JSON that are drawn. */

@@ -8,7 +8,7 @@ import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { Kernel } from '@jupyterlab/services';
 
-import { isLive } from '../card/format';
+import { isLive } from '../card/wording';
 import { TOOL_BODIES } from '../card/toolBodies';
 import { CARD_MIME } from '../card/types';
 import type { CardPart } from '../card/types';

@@ -4,7 +4,8 @@ import { disposeCard, renderCard, updateTail } from '../card';
 import type { CardCallbacks, CardPart, TailUpdate } from '../card';
 import { drawPictures } from '../card/bodies/pictures';
 import { el, safePicture, setText, show, StateMark } from '../card/dom';
-import { DENIED, isLive, stateWords, timeWords, visibleLine } from '../card/format';
+import { visibleLine } from '../card/format';
+import { DENIED, isLive, stateWords, timeWords } from '../card/wording';
 import { trans } from '../card/i18n';
 import type { CardAttachment } from '../card/types';
 

@@ -3,7 +3,8 @@
 import type { CardCallbacks, CardPart } from '../card';
 import { el, setText, show, StateMark } from '../card/dom';
 import { FoldedCalls } from '../card/foldedCalls';
-import { isLive, readable, stateWords, visibleLine } from '../card/format';
+import { readable, visibleLine } from '../card/format';
+import { isLive, stateWords } from '../card/wording';
 import { RunningControls } from '../card/runningControls';
 import { trans } from '../card/i18n';
 import { CHANGED } from '../card/preferences';

@@ -1,8 +1,9 @@
-/** The words of a run's head; the twin of `opencode_jupyter/jupyter/cards/wording.py`. */
+/** The words of a run's head; `card/wording.ts` has those of calls. */
 
 import { trans } from '../card/i18n';
-import { DENIED, clock, duration, outcomeWord, waitingSince, waitingWords } from '../card/format';
-import type { StateWords } from '../card/format';
+import { clock, duration } from '../card/format';
+import { DENIED, outcomeWord, waitingSince, waitingWords } from '../card/wording';
+import type { StateWords } from '../card/wording';
 import type { RunHead, RunPart } from './types';
 
 /** `950 tokens`, `12.3k tokens`, `1.2M tokens`. */

@@ -3,7 +3,8 @@
 import * as React from 'react';
 import type { ReactElement } from 'react';
 
-import { duration, outcomeWord } from '../../card/format';
+import { duration } from '../../card/format';
+import { outcomeWord } from '../../card/wording';
 import { trans } from '../../card/i18n';
 import type { PanelRequest } from '../../kernel/hub';
 import { saveBlob } from '../../viewer/download';

@@ -3,8 +3,9 @@
 import * as React from 'react';
 import type { ReactElement } from 'react';
 
-import { duration, outcomeLook, outcomeWord, visibleLine } from '../../card/format';
-import type { StateWords } from '../../card/format';
+import { duration, visibleLine } from '../../card/format';
+import { outcomeLook, outcomeWord } from '../../card/wording';
+import type { StateWords } from '../../card/wording';
 import { trans } from '../../card/i18n';
 import type { Axis } from './axis';
 import type { CallRow, NestedCall } from './callLog';
