@@ -1,7 +1,7 @@
 """The texts of cards of calls and runs: states, durations, sizes, decisions.
 
-The twin of ``card/format.ts``, ``card/wording.ts`` and ``run/wording.ts`` in ``labextension/src``: both use the same texts,
-so that a card reads alike live, in JupyterLab's renderer, as HTML and in a terminal.
+The twin of ``card/format.ts``, ``card/wording.ts`` and ``run/wording.ts`` in ``labextension/src``: both use the same
+texts, so that a card reads alike live, in JupyterLab's renderer, as HTML and in a terminal.
 """
 
 from __future__ import annotations
