@@ -14,7 +14,23 @@ from urllib.parse import urlsplit
 
 from ...text.visible import readable, visible, visible_line
 from .saved_json import INPUT_CHARS, OUTPUT_CHARS, cut, is_picture
-from .style import DIM, HEAD, LINE, MONO, ON_PAPER, PAPER, TONES, block, chip, dim, frame, padded, pre, summary
+from .style import (
+    DIM,
+    HEAD,
+    LINE,
+    MONO,
+    ON_PAPER,
+    PAPER,
+    TONES,
+    block,
+    chip,
+    dim,
+    frame,
+    padded,
+    pre,
+    scrolled,
+    summary,
+)
 from .wording import (
     HEADER,
     TASK_MARKS,
@@ -29,6 +45,8 @@ from .wording import (
     time_words,
 )
 
+SCROLLED_LINES = 100
+"""An output of more lines scrolls inside its card."""
 WIDE = "display:inline-block;width:100%;background-color:"
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _CHANGES = {"add": "new", "delete": "deleted", "move": "moved", "update": ""}
@@ -86,7 +104,8 @@ def _output(output: str, *, folded: bool) -> str:
     lines = text.count("\n") + 1
     opened = "" if folded else " open"  # however long: not every browser prints what is folded
     head = summary(f"output · {extent(lines, None)}")
-    return block(f'<details class="{ON_PAPER}"{opened}>{head}{pre(escape(text))}</details>')
+    shown, paper = (scrolled(escape(text)), PAPER) if lines > SCROLLED_LINES else (pre(escape(text)), "")
+    return block(f'<details class="{ON_PAPER}"{opened}>{head}{shown}</details>{paper}')
 
 
 def _spill(spill: dict[str, Any]) -> str:

@@ -27,9 +27,13 @@ ON_PAPER = "oc-s-paper"
 """Class of a fold that is printed open."""
 PAPER = (
     '<link rel="stylesheet" media="print" href="data:text/css,'
-    f'.{ON_PAPER}::details-content{{content-visibility:visible;block-size:auto}}">'
+    f".{ON_PAPER}::details-content{{content-visibility:visible;block-size:auto}}"
+    f'.{ON_PAPER} pre{{max-height:none!important}}">'
 )
-"""Prints the folds inside of a card open. A link, since a `<style>` is shown as text where Markdown leaves it out."""
+"""Prints the folds inside of a card open, and their texts whole.
+
+A link, since a `<style>` is shown as text where Markdown leaves it out.
+"""
 MONO = "font-family:monospace;font-size:12px;"
 PRE = (
     f"margin:0;padding:6px 10px;{MONO}line-height:1.5;white-space:pre-wrap;word-break:break-word;"
@@ -59,6 +63,11 @@ def padded(inner: str) -> str:
 def pre(inner: str) -> str:
     """Text as it stands; `inner` is HTML. A blank line would end the HTML in a Markdown export, so it has none."""
     return f'<pre style="{PRE}">{_LINE_BEFORE_BLANK.sub("&#10;", inner)}</pre>'
+
+
+def scrolled(inner: str) -> str:
+    """The same in a box of limited height, which scrolls; `PAPER` prints it whole."""
+    return pre(inner).replace('style="', 'tabindex="0" style="max-height:480px;overflow-y:auto;', 1)
 
 
 def summary(text: str) -> str:

@@ -179,6 +179,13 @@ def test_plain_text_is_at_most_thirty_lines() -> None:
     assert lines[-1] == f"… {1000 - 28:,} more lines"
 
 
+def test_a_long_output_scrolls_in_its_card_and_is_printed_whole() -> None:
+    long, short = (html(part({"output": "line\n" * lines})) for lines in (101, 100))
+    assert "max-height:480px;overflow-y:auto" in long
+    assert "pre{max-height:none!important}" in long
+    assert "max-height" not in short
+
+
 def test_nested_calls_stand_inside() -> None:
     children = [
         part({"output": "x"}, {"label": "data/prices.csv"}, tool="read"),
