@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.jupyter.cards import wording
+from opencode_jupyter.jupyter.cards.call_html import html as call_html
 from opencode_jupyter.jupyter.cards.call_json import shown_lines
 from opencode_jupyter.jupyter.cards.call_mimebundle import (
     PLAIN_COLUMNS,
@@ -180,7 +181,7 @@ def test_plain_text_is_at_most_thirty_lines() -> None:
 
 
 def test_a_long_output_scrolls_in_its_card_and_is_printed_whole() -> None:
-    long, short = (html(part({"output": "line\n" * lines})) for lines in (101, 100))
+    long, short = (call_html(part({"output": "line\n" * lines})) for lines in (101, 100))
     assert "max-height:480px;overflow-y:auto" in long
     assert "pre{max-height:none!important}" in long
     assert "max-height" not in short
