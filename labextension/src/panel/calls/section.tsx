@@ -22,6 +22,8 @@ import { TotalsTable } from './totals';
 
 /** While something runs its bar grows this often. */
 const GROW_MS = 1_000;
+/** A shorter wait is nobody's: cards leave it out too. */
+const SHOWN_WAIT_MS = 500;
 
 export class CallsSection extends KernelSection<CallsReply> {
   private readonly logs = new Map<string, CallLog>();
@@ -133,5 +135,5 @@ function summary(calls: readonly NestedCall[], all: number): string {
   const waited = calls.reduce((sum, { call, depth }) => sum + (depth ? 0 : call.waited), 0);
   const count = trans._n('%1 call', '%1 calls', calls.length);
   const of = calls.length < all ? ` ${trans.__('of %1', all)}` : '';
-  return count + of + (waited ? trans.__(', waited %1 for approval', duration(waited)) : '');
+  return count + of + (waited >= SHOWN_WAIT_MS ? trans.__(', waited %1 for approval', duration(waited)) : '');
 }
