@@ -252,7 +252,7 @@ def _is_number(text: str) -> bool:
 
 def grid(rows: list[list[str]], right: Sequence[bool]) -> list[str]:
     """Rows of cells as lines with columns of equal width, aligned to the right where `right` is true."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
             text.rjust(width) if flag else text.ljust(width)

@@ -379,6 +379,13 @@ def test_the_text_form_of_a_long_table_says_how_long_it_is() -> None:
     assert text.split("\n")[-2:] == ["19", "DataFrame · the first 20 of 1,000 rows"]
 
 
+@pytest.mark.parametrize(("total", "words"), [(0, "DataFrame"), (3, "DataFrame · the first 0 of 3 rows")])
+def test_the_text_form_of_an_empty_table_has_no_grid(total: int, words: str) -> None:
+    table = {"name": "DataFrame", "columns": [], "rows": [], "total": total, "width": 0}
+    text = settled_bundle(part({}, {"printed": "", "tables": [table]}))[0]["text/plain"]
+    assert text.split("\n")[1:] == [words]
+
+
 def test_a_card_of_read_shows_the_lines_without_the_wrapper() -> None:
     inside = "1: x\n2: </content>\n\n(End of file - total 2 lines)"
     output = f"<path>/p/a</path>\n<type>file</type>\n<content>\n{inside}\n</content>"
