@@ -104,3 +104,8 @@ def test_every_page_is_in_the_contents() -> None:
     pages = [path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("**/*.md")]
     assert len(pages) > 30
     assert [page for page in pages if page != "index" and not re.search(rf"^{page}$", contents, re.MULTILINE)] == []
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    lines = (DOCS.parent / "README.md").read_text().splitlines()
+    assert {"make lab", "make test"} <= {line.partition("#")[0].strip() for line in lines}
