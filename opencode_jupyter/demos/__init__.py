@@ -49,7 +49,7 @@ def demo(name: str = "penguins") -> DemoFolder:
         known = ", ".join(sorted(path.parent.name for path in FILES.glob(f"*/{ABOUT}")))
         raise ValueError(f"There is no demo {name!r}. There is: {known}.")
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-")).resolve()
-    atexit.register(_remove, folder, Path.cwd())
+    atexit.register(_remove, folder)
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT, "__pycache__"))
     author = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost")
     for command in (("init", "-q"), ("add", "."), (*author, "commit", "-q", "-m", "Add the practice files")):
@@ -58,8 +58,8 @@ def demo(name: str = "penguins") -> DemoFolder:
     return DemoFolder(folder, (source / ABOUT).read_text(encoding="utf-8").strip())
 
 
-def _remove(folder: Path, home: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove a practice folder, and leave it first: what ends after this may ask for the current folder."""
     with suppress(OSError):
-        os.chdir(home)
+        os.chdir(folder.parent)
     shutil.rmtree(folder, ignore_errors=True)
