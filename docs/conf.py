@@ -47,6 +47,12 @@ def setup(app: Sphinx) -> None:
 
     app.add_lexer("python", IPython3Lexer)
     app.connect("source-read", _insert_generated)
+    app.connect("env-get-outdated", _generated_pages)
+
+
+def _generated_pages(app: Sphinx, *_: object) -> list[str]:
+    """The pages that are made from the code: read again at each build."""
+    return [name for name in app.env.found_docs if "<!-- generated: " in app.env.doc2path(name).read_text("utf-8")]
 
 
 def _insert_generated(app: Sphinx, name: str, source: list[str]) -> None:
