@@ -61,7 +61,7 @@ class SessionLine(CommandLine):
         return self.workspace.store
 
     def rows(self, *, everywhere: bool, limit: int) -> list[dict[str, Any]]:
-        """The sessions of this folder, or of all; rows as `Store.listed` gives them."""
+        """The sessions of this folder, or of all; rows as `Store.list_sessions` gives them."""
         directory = None if everywhere else str(self.workspace.directory)
         return self.wait(self.store.list_sessions(directory, limit))
 
