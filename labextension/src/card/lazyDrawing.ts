@@ -1,6 +1,6 @@
 /**
  * Draws cards when they come near what is seen. A notebook may hold a thousand of them; drawn at once, they would keep
- * the page from openCallbacks. Until then a card's plain text stands in its place, about as high, and is found by a search.
+ * the page from opening. Until then a card's plain text stands in its place, about as high, and is found by a search.
  */
 
 /** How far from what is seen something is drawn. */

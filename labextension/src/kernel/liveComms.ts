@@ -81,7 +81,7 @@ export class LiveComms {
     const known = this.models.get(id);
     const opened = header.msg_type === 'comm_open' && content.target_name === COMM_TARGET;
     const updated = header.msg_type === 'comm_msg' && data.method === 'update';
-    // a page that was reloaded during the call sees no openCallbacks: the kernel sends it the whole part
+    // a page that was reloaded during the call sees no opening: the kernel sends it the whole part
     if ((opened && ('part' in state || 'run' in state)) || (updated && (state.part as Partial<CardPart> | undefined)?.callID)) {
       this.model(id, kernelId).update(state);
     } else if (updated) {
