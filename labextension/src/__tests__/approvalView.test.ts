@@ -44,6 +44,11 @@ test('says what is asked, why, and for how long it has waited', () => {
   expect(root.querySelector('.oc-ask')?.getAttribute('role')).toBe('region');
 });
 
+test('an own permission shows its pattern, whatever file the request names', () => {
+  renderCard(root, part({}, { ask: { ...ASK, permission: 'deploy', question: '', patterns: ['production'] } }), { reply });
+  expect(root.querySelector('.oc-question')?.textContent).toContain('Allow deploy? production');
+});
+
 test('the buttons have exactly these names', () => {
   ask();
   const names = [...root.querySelectorAll('.oc-ask .oc-step:not([hidden]) button')].map(b => b.getAttribute('aria-label'));

@@ -116,7 +116,7 @@ export class ApprovalView extends RequestView {
     const { ask } = this;
     const question = el('div', 'oc-question');
     question.append(el('b', '', ask.question ? trans.__(ask.question) : trans.__('Allow %1?', visibleLine(ask.permission))));
-    const shown = ask.path && (ask.diff || ask.diffs) ? [ask.path] : ask.patterns;
+    const shown = ask.permission === 'edit' && ask.path ? [ask.path] : ask.patterns;
     const repeatsCommand = shown.length === 1 && shown[0] === ask.command?.trim();
     const each = shown.length > 1 && ask.rules?.length === shown.length ? ask.rules : undefined;
     for (const pattern of repeatsCommand || each ? [] : shown) {
