@@ -44,15 +44,16 @@ describe('states', () => {
     ['', { exit: 0 }, '✓', 'completed'],
     ['', { exit: 3 }, '✓', 'completed'], // of a tool whose exit is no failure
     ['3 lines are missing', { failed: 'three' }, '✗', '3 lines are missing'],
-    // cards saved by 0.1
-    [undefined, { exit: 127 }, '✗', 'exit code 127'],
-    [undefined, { exit: null }, '✓', 'completed'],
-    [undefined, { exit: null, signal: 'SIGKILL' }, '✗', 'ended by SIGKILL'],
-    [undefined, { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed'],
-    [undefined, { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed'],
-    [undefined, { failed: 0, totalCalls: 3 }, '✓', 'completed']
-  ])('the failure %j with %j is shown as %s %s', (failure, metadata, mark, word) => {
-    renderCard(root, part({ status: 'completed', metadata }, { failure }));
+    // cards saved before the kernel said what failed
+    [undefined, { exit: 127 }, '✗', 'exit code 127', 'bash'],
+    [undefined, { exit: 3 }, '✓', 'completed', 'deploy'],
+    [undefined, { exit: null }, '✓', 'completed', 'bash'],
+    [undefined, { exit: null, signal: 'SIGKILL' }, '✗', 'ended by SIGKILL', 'bash'],
+    [undefined, { failed: 1, totalCalls: 3 }, '✗', '1 of 3 failed', 'batch'],
+    [undefined, { failed: 0, unsuccessful: 2, totalCalls: 3 }, '✗', '2 of 3 failed', 'batch'],
+    [undefined, { failed: 0, totalCalls: 3 }, '✓', 'completed', 'batch']
+  ])('the failure %j with %j is shown as %s %s', (failure, metadata, mark, word, tool = 'deploy') => {
+    renderCard(root, part({ status: 'completed', metadata }, { failure }, { tool }));
     expect(text('.oc-mark')).toBe(mark);
     expect(text('.oc-state')).toBe(word);
   });

@@ -20,7 +20,7 @@ export function below(base: string | undefined, path: string): string {
   return !base || /^(?:\/|[A-Za-z]:[\\/])/.test(path) ? path : `${base.replace(/[\\/]+$/, '')}/${path}`;
 }
 
-/** What the names of a result's files are relative to; skills saved by 0.1 have it in their metadata only. */
+/** What the names of a result's files are relative to; skills saved before `ui.base` existed have it in their metadata only. */
 function baseOf({ state, ui }: CardPart): string | undefined {
   const folder = ui.files && state.metadata?.dir;
   return ui.base ?? (typeof folder === 'string' ? folder : undefined);

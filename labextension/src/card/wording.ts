@@ -132,19 +132,17 @@ export function stateWords(part: CardPart): StateWords {
 }
 
 /** What failed in a call that completed: a command's exit code or signal, or calls of a batch; empty if nothing did. */
-function failure({ state, ui }: CardPart): string {
+function failure({ tool, state, ui }: CardPart): string {
   const { exit, signal, totalCalls, failed, unsuccessful = failed } = state.metadata ?? {};
-  if (ui.failure === '') {
-    return '';
-  }
-  // cards saved by 0.1 have the numbers alone
-  if (typeof exit === 'number' && exit) {
+  // cards saved before `ui.failure` existed have the numbers alone, which are a failure of these tools only
+  const fails = (name: string): boolean => (ui.failure === undefined ? tool === name : ui.failure !== '');
+  if (fails('bash') && typeof exit === 'number' && exit) {
     return trans.__('exit code %1', exit);
   }
-  if (typeof signal === 'string') {
+  if (fails('bash') && typeof signal === 'string') {
     return trans.__('ended by %1', signal);
   }
-  if (typeof unsuccessful === 'number' && typeof totalCalls === 'number' && unsuccessful) {
+  if (fails('batch') && typeof unsuccessful === 'number' && typeof totalCalls === 'number' && unsuccessful) {
     return trans.__('%1 of %2 failed', unsuccessful, totalCalls);
   }
   return ui.failure ?? '';
