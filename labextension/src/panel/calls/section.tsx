@@ -25,6 +25,14 @@ const GROW_MS = 1_000;
 /** A shorter wait is nobody's: cards leave it out too. */
 const SHOWN_WAIT_MS = 500;
 
+/** What is chosen from a list, and what of a call it is about. */
+const CHOICES = {
+  tool: ({ tool }: CallRow) => tool,
+  state: outcomeOf,
+  agent: ({ agent }: CallRow) => agent,
+  session: ({ session }: CallRow) => session
+};
+
 export class CallsSection extends KernelSection<CallsReply> {
   private readonly logs = new Map<string, CallLog>();
   private filter: Filter = NO_FILTER;
@@ -55,12 +63,19 @@ export class CallsSection extends KernelSection<CallsReply> {
   }
 
   protected renderReply(): ReactElement {
-    const { log, filter } = this;
+    const { log } = this;
     const now = Date.now() + log.skew;
     const all = [...log.calls.values()];
     if (!all.length) {
       return <p className="oc-panel-empty">{trans.__('No tool has been called in this notebook yet.')}</p>;
     }
+    const values = {} as Record<keyof typeof CHOICES, string[]>;
+    for (const field of Object.keys(CHOICES) as (keyof typeof CHOICES)[]) {
+      values[field] = distinctValues(all, CHOICES[field]);
+      // a choice that the list no longer has, such as "running", could not be taken back
+      this.filter = values[field].includes(this.filter[field]) ? this.filter : { ...this.filter, [field]: '' };
+    }
+    const { filter } = this;
     const nested = nestCalls(all, filter);
     const calls = nested.map(({ call }) => call);
     clearTimeout(this.timer);
@@ -72,8 +87,8 @@ export class CallsSection extends KernelSection<CallsReply> {
       this.note = '';
       this.update();
     };
-    const select = (field: keyof Filter, label: string, first: string, of: (call: CallRow) => string, text = (value: string): string => value): ReactElement => {
-      const choices = distinctValues(all, of).map((value): Choice => [value, text(value)]);
+    const select = (field: keyof typeof CHOICES, label: string, first: string, text = (value: string): string => value): ReactElement => {
+      const choices = values[field].map((value): Choice => [value, text(value)]);
       return <Select label={label} hideLabel value={filter[field]} choices={[['', first], ...choices]} onChange={choose(field)} />;
     };
     const toggleIdleTime = (): void => {
@@ -83,10 +98,10 @@ export class CallsSection extends KernelSection<CallsReply> {
     return (
       <>
         <div className="oc-calls-filters">
-          {select('tool', trans.__('Tool'), trans.__('all tools'), ({ tool }) => tool)}
-          {select('state', trans.__('State'), trans.__('all states'), outcomeOf, outcomeWord)}
-          {select('agent', trans.__('Agent'), trans.__('all agents'), ({ agent }) => agent)}
-          {select('session', trans.__('Session'), trans.__('all sessions'), ({ session }) => session, id => log.sessions.get(id) || id)}
+          {select('tool', trans.__('Tool'), trans.__('all tools'))}
+          {select('state', trans.__('State'), trans.__('all states'), outcomeWord)}
+          {select('agent', trans.__('Agent'), trans.__('all agents'))}
+          {select('session', trans.__('Session'), trans.__('all sessions'), id => log.sessions.get(id) || id)}
           <TextField type="search" label={trans.__('Filter by text')} hideLabel placeholder={trans.__('Filter by text')} key={this.kernel?.id} onChange={event => choose('text')(event.target.value.trim())} />
           <label className="oc-calls-fold">
             <input type="checkbox" defaultChecked={this.hidesIdleTime} onChange={toggleIdleTime} />

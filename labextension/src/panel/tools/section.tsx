@@ -109,6 +109,9 @@ export class ToolsSection extends KernelSection<ToolsReply> {
       );
     }
     const all = toolRows(reply);
+    const kinds = toolKinds(all);
+    // a choice that the list no longer has could not be taken back
+    this.kind = kinds.includes(this.kind) ? this.kind : '';
     const shown = all.filter(row => matches(row, this.text, this.kind));
     const of = shown.length < all.length ? ` ${trans.__('of %1', all.length)}` : '';
     const filter = (field: 'text' | 'kind') => (value: string) => {
@@ -123,7 +126,7 @@ export class ToolsSection extends KernelSection<ToolsReply> {
             label={trans.__('Source')}
             hideLabel
             value={this.kind}
-            choices={[['', trans.__('all sources')], ...toolKinds(all).map(kind => [kind, kindText(kind)] as const)]}
+            choices={[['', trans.__('all sources')], ...kinds.map(kind => [kind, kindText(kind)] as const)]}
             onChange={filter('kind')}
           />
         </div>
