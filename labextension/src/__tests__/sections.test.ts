@@ -81,6 +81,24 @@ describe('the tab of tools', () => {
       }
     );
   };
+  const press = async (text: string): Promise<void> => {
+    [...panel.node.querySelectorAll('button')].find(button => button.textContent?.startsWith(text))?.click();
+    await settle();
+  };
+
+  test('a tool that was opened takes the focus back once', async () => {
+    await openTools();
+    await press('bash');
+    await press('All tools');
+    expect(document.activeElement?.textContent).toBe('bash');
+    const field = find<HTMLInputElement>('input[type=search]');
+    field.focus();
+    await change(field, 'gre');
+    await change(field, '');
+    expect(panel.node.querySelectorAll('li button')).toHaveLength(3);
+    expect(document.activeElement).toBe(field);
+  });
+
   test('a chosen source that no tool has any more is chosen no longer', async () => {
     await openTools();
     await change(find('select[aria-label=Source]'), 'cell');

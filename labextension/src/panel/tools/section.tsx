@@ -28,12 +28,13 @@ const kindText = (kind: string): string =>
 
 const actionText = (action: Action): string => ({ allow: trans.__('runs'), ask: trans.__('asks'), deny: trans.__('denied') })[action] ?? action;
 
-/** @param focused - Takes the focus when it is drawn first. */
-function ToolItem({ tool, focused, open }: { tool: ToolRow; focused: boolean; open(name: string): void }): ReactElement {
+/** @param focused - Takes the focus when it is drawn first, and reports it. */
+function ToolItem({ tool, focused, onFocused, open }: { tool: ToolRow; focused: boolean; onFocused(): void; open(name: string): void }): ReactElement {
   const button = React.useRef<HTMLButtonElement>(null);
   React.useEffect(() => {
     if (focused) {
       button.current?.focus();
+      onFocused();
     }
   }, []);
   const { name, kind, source, user, model, reason, summary } = tool;
@@ -71,7 +72,7 @@ export class ToolsSection extends KernelSection<ToolsReply> {
   private text = '';
   private kind = '';
   private opened: ToolReply | undefined;
-  /** The tool that was opened last: back in the list, it has the focus. */
+  /** The tool that was opened last: back in the list, it takes the focus once. */
   private last = '';
 
   constructor(context: PanelContext) {
@@ -134,7 +135,7 @@ export class ToolsSection extends KernelSection<ToolsReply> {
         <ul className="oc-tools-list" aria-label={trans.__('Tools')}>
           {shown.map(tool => (
             // tools of one name may be missing from several sources
-            <ToolItem key={`${tool.kind === MISSING ? tool.source : ''}\0${tool.name}`} tool={tool} focused={tool.name === this.last} open={name => void this.open(name)} />
+            <ToolItem key={`${tool.kind === MISSING ? tool.source : ''}\0${tool.name}`} tool={tool} focused={tool.name === this.last} onFocused={() => (this.last = '')} open={name => void this.open(name)} />
           ))}
         </ul>
       </>
