@@ -99,6 +99,13 @@ describe('the tab of tools', () => {
     expect(document.activeElement).toBe(field);
   });
 
+  test('opens a tool although the list was drawn anew meanwhile', async () => {
+    await openTools();
+    answer = () => section.refresh().then(() => undefined);
+    await press('bash');
+    expect(find('button').textContent).toBe('All tools');
+  });
+
   test('a chosen source that no tool has any more is chosen no longer', async () => {
     await openTools();
     await change(find('select[aria-label=Source]'), 'cell');

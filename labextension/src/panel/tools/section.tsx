@@ -146,7 +146,7 @@ export class ToolsSection extends KernelSection<ToolsReply> {
     const { kernel } = this;
     try {
       const tool = await this.context.hub.request<ToolReply>(kernel?.id ?? '', { what: 'tool', name });
-      if (kernel === this.kernel) {
+      if (kernel?.id === this.kernel?.id) {
         this.message = '';
         this.opened = tool;
         this.last = name;
