@@ -60,6 +60,17 @@ describe('the tab of calls', () => {
     expect(find('.oc-calls-said').textContent).toBe('1 call');
     expect(find<HTMLSelectElement>('select[aria-label=State]').value).toBe('');
   });
+
+  test('bars grow again when the panel is shown again', async () => {
+    await openCalls();
+    panel.hide();
+    section.update();
+    await settle();
+    const drawn = jest.spyOn(section as unknown as { renderReply(): unknown }, 'renderReply');
+    panel.show();
+    await settle();
+    expect(drawn).toHaveBeenCalledTimes(1);
+  });
 });
 
 describe('the tab of tools', () => {

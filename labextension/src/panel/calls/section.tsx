@@ -45,6 +45,11 @@ export class CallsSection extends KernelSection<CallsReply> {
     super(context, 'calls', trans.__('Calls'), ['calls', 'asks']);
   }
 
+  /** Hidden, nothing grows. */
+  protected onAfterShow(): void {
+    this.update();
+  }
+
   protected request(): PanelRequest {
     return { what: 'calls', since: this.log.since };
   }
