@@ -126,3 +126,17 @@ describe('the tab of tools', () => {
     expect([find('[role=status]:not([hidden])').textContent, find<HTMLSelectElement>('select').value]).toEqual(['1 tool', '']);
   });
 });
+
+test('an arrow key shows the next tab, which names what it controls', async () => {
+  await open(
+    context => [new CallsSection(context), new ToolsSection(context)],
+    ({ what }) => (what === 'tools' ? { tools: [], missing: [] } : { calls: [], since: 0, sessions: {}, now: 0 })
+  );
+  const [calls, tools] = panel.node.querySelectorAll<HTMLElement>('[role=tab]');
+  calls.focus();
+  calls.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+  await settle();
+  expect([document.activeElement, tools.getAttribute('aria-selected'), tools.tabIndex, calls.tabIndex]).toEqual([tools, 'true', 0, -1]);
+  const page = document.getElementById(tools.getAttribute('aria-controls') ?? '');
+  expect([page?.getAttribute('role'), page?.classList.contains('lm-mod-hidden')]).toEqual(['tabpanel', false]);
+});

@@ -18,11 +18,26 @@ class TabRenderer extends TabBar.Renderer {
   createTabKey({ title }: TabBar.IRenderData<Widget>): string {
     return `${title.owner.id}-tab`;
   }
+
+  createTabARIA(data: TabBar.IRenderData<Widget>): ReturnType<TabBar.Renderer['createTabARIA']> {
+    return { ...super.createTabARIA(data), 'aria-controls': data.title.owner.id, tabindex: data.current ? '0' : '-1' };
+  }
+}
+
+/** Tabs of which the one that a key gives the focus is shown. */
+class SectionTabs extends TabBar<Widget> {
+  handleEvent(event: Event): void {
+    super.handleEvent(event);
+    const focused = [...this.contentNode.children].indexOf(document.activeElement as Element);
+    if (event.type === 'keydown' && focused >= 0) {
+      this.currentIndex = focused;
+    }
+  }
 }
 
 /** JupyterLab's widget for it. */
 export class ToolPanel extends Panel {
-  private readonly bar = new TabBar<Widget>({ renderer: new TabRenderer() });
+  private readonly bar = new SectionTabs({ renderer: new TabRenderer() });
   private readonly stale: Set<Section>;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
