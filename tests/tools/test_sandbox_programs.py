@@ -13,6 +13,7 @@ import pytest
 
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.runtime.sandbox.confine import backend
+from opencode_jupyter.runtime.sandbox.service import Sandbox
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles
@@ -104,6 +105,16 @@ async def test_an_mcp_server_that_must_not_write_the_project_does_not_between_it
     assert cached.read_text() == "x\n"
     assert (project / ".envrc").read_text() == "export A=1\n"
     assert not (project / "new").exists()
+
+
+def test_a_read_only_mcp_server_may_not_write_the_folders_of_others(opened: Open, tmp_path: Path) -> None:
+    config = {"sandbox": {"programs": {"mcp": "read-only"}, "writable": [str(tmp_path)]}}
+    with Workspace(tmp_path / "project", {"experimental": config}, tmp_path / "data") as ws:
+        policies = {kind: ws.service(Sandbox).program(kind, "x") for kind in ("mcp", "lsp")}
+    assert {kind: policy is not None and str(tmp_path) in policy.writable for kind, policy in policies.items()} == {
+        "mcp": False,
+        "lsp": True,
+    }
 
 
 async def test_a_javascript_tool_file(opened: Open, tmp_path: Path, project: Path) -> None:

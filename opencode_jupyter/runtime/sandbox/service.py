@@ -181,13 +181,15 @@ class Sandbox:
         Args:
             kind: ``formatter``, ``lsp``, ``tools`` or ``mcp``. They may write the caches of package managers (of those
                 that must not change the project, only servers), and all but formatters may use the network: many of
-                them could not start otherwise.
+                them could not start otherwise. The configuration's ``writable`` is for those that may change the
+                project, and for language servers.
             name: its name in the configuration.
         """
         network = self.settings.network or kind != "formatter"
         profile = self.settings.program(kind, name)
-        caches = [*_CACHES, *self.settings.writable] if profile != "read-only" or kind in ("lsp", "mcp") else ()
-        return self._policy(profile, network, caches)
+        caches = _CACHES if profile != "read-only" or kind in ("lsp", "mcp") else ()
+        writable = self.settings.writable if profile != "read-only" or kind == "lsp" else ()
+        return self._policy(profile, network, [*caches, *writable])
 
     @contextlib.contextmanager
     def startup_files_kept(self, policy: SandboxPolicy | None, name: str = "") -> Iterator[StartupFiles]:
