@@ -130,11 +130,14 @@ def _content(message: ToolMessage) -> tuple[list[str], list[Attachment]]:
     """Texts and files of a message's content."""
     texts: list[str] = []
     attachments: list[Attachment] = []
-    for block in message.content_blocks:
-        fields: dict[str, Any] = dict(block)
+    try:
+        blocks: list[Any] = [dict(block) for block in message.content_blocks]
+    except (KeyError, TypeError, ValueError):  # a form that LangChain itself does not read
+        return [text_of(message.content)], []
+    for fields in blocks:
         url, data = fields.get("url"), fields.get("base64")
         if fields["type"] == "text":
-            texts.append(str(fields["text"]))
+            texts.append(str(fields.get("text") or ""))
         elif url or data:
             mime = str(fields.get("mime_type") or _MIMES.get(fields["type"], "application/octet-stream"))
             filename = fields.get("filename") or (fields.get("extras") or {}).get("filename")

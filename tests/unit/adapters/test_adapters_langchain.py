@@ -113,6 +113,10 @@ async def test_content_and_artifact(ws: Workspace) -> None:
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}},
             ],
             "new": [{"type": "image", "base64": data, "mime_type": "image/png"}],
+            "odd": [
+                {"type": "file", "source_type": "text", "text": "abc", "mime_type": "text/plain"},
+                {"type": "text"},
+            ],
         }
         return blocks[of], [{"row": 1}, {"row": 2}]
 
@@ -128,6 +132,7 @@ async def test_content_and_artifact(ws: Workspace) -> None:
     result = await ws.call("look", {"of": "old"})
     assert (result.output, result.attachments[0].mime) == ("a", "image/png")
     assert (await ws.call("look", {"of": "new"})).attachments[0].data == PNG
+    assert "abc" in (await ws.call("look", {"of": "odd"})).output  # a form that LangChain does not read
     result = await ws.call("retrieve")
     assert list(result.df["page_content"]) == ["first", "second"] and list(result.df["page"]) == [1, 2]
 
