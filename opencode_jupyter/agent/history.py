@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ..core.call_state import CallOutcome, Completed, Failed, ToolPart
 from ..core.messages import Message
 from ..core.result import Attachment
+from .structured import NUDGE
 from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
 CLEARED = "[Old tool result content cleared]"
@@ -19,6 +20,11 @@ SUMMARY_QUESTION = "What did we do so far?"
 ABORTED = "MessageAbortedError"
 NOTICE = {"notice": True}
 """Metadata of a text part that is a notice of the agent loop for the model, not a prompt."""
+
+
+def is_notice(part: Mapping[str, Any]) -> bool:
+    """Whether a text part is such a notice; those of earlier sessions are known by their text."""
+    return part.get("metadata") == NOTICE or bool(part.get("synthetic") and part.get("text") == NUDGE)
 
 
 def turns_of(message: Message, *, first: bool = False) -> tuple[Turn, ...]:
@@ -55,7 +61,7 @@ def _user_turns(message: Message, summarised: bool) -> tuple[Turn, ...]:
         kind = part.get("type")
         if kind == "text" and not part.get("ignored") and part.get("text"):
             pieces.append(TextPiece(part["text"]))
-            purpose = "notice" if part.get("metadata") == NOTICE else purpose
+            purpose = "notice" if is_notice(part) else purpose
         elif kind == "file":
             piece = media_of(str(part.get("mime", "")), str(part.get("url", "")), part.get("filename"))
             if piece is not None:

@@ -13,7 +13,7 @@ from ...core.repair import INVALID
 from ...core.sessions import Session
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
-from ..history import NOTICE
+from ..history import is_notice
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
 from .recording_data import VERSION, Data, results_data, script_text, turn_data
 from .script_conversation import CallResult
@@ -85,7 +85,7 @@ def _prompt(message: Message) -> str | None:
     if any(True for _ in message.of_type("compaction")) or not texts:
         return None
     own = next((part for part in texts if not part.get("synthetic")), texts[0])
-    return None if own.get("metadata") == NOTICE else str(own["text"])
+    return None if is_notice(own) else str(own["text"])
 
 
 def _turn(message: Message, scrubber: Scrubber) -> Data | None:

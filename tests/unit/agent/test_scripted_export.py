@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.agent.history import NOTICE
+from opencode_jupyter.agent.history import NOTICE, is_notice, turns_of
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
 from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.agent.structured import NUDGE
@@ -151,3 +151,11 @@ async def test_sub_agents_and_summaries() -> None:
 def test_an_empty_session() -> None:
     assert parse(script_of(session()), "x").value["prompts"] == []
     script_of_text(script_of(session()), "x")
+
+
+@pytest.mark.parametrize("metadata", [{"metadata": NOTICE}, {}], ids=["today", "saved without a mark"])
+def test_a_notice_of_the_agent_loop_is_no_prompt(metadata: dict[str, Any]) -> None:
+    notice = user("msg_2", NUDGE, synthetic=True, **metadata)
+    assert is_notice(notice.parts[0])
+    assert turns_of(notice)[0].purpose == "notice"
+    assert not is_notice(user("msg_3", NUDGE).parts[0])
