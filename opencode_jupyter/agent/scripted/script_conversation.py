@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.call_state import CallOutcome
-from ...core.errors import PermissionRejectedError
+from ...core.errors import PermissionCorrectedError
 from ...core.repair import INVALID
 from ..model import Request
 from ..turns import CallPiece, ResultPiece, TextPiece, Turn
@@ -20,8 +20,8 @@ TITLE_AGENT = "title"
 """The agent that writes a session's title."""
 SUMMARY_AGENTS = ("compaction", "summary")
 """Agents that summarise a conversation."""
-_REJECTED = str(PermissionRejectedError())
-"""The error of a call that a person denied without a reason."""
+_CORRECTED = str(PermissionCorrectedError(""))
+"""Begins the error of a call that a person denied with a reason."""
 _OUTCOMES: dict[str, str] = {
     CallOutcome.DENIED_BY_RULE: "denied",
     CallOutcome.DISMISSED: "dismissed",
@@ -153,5 +153,5 @@ def _outcome(piece: ResultPiece) -> str:
     if not piece.failed:
         return "invalid" if piece.name == INVALID else "completed"
     if piece.outcome == CallOutcome.DENIED_BY_PERSON:
-        return "rejected" if piece.text == _REJECTED else "corrected"
+        return "corrected" if piece.text.startswith(_CORRECTED) else "rejected"
     return _OUTCOMES.get(piece.outcome, "failed")
