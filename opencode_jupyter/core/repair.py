@@ -93,7 +93,7 @@ def _reason(error: Exception) -> str:
         return str(error)
     text = error.doc.rstrip()
     brackets, string_start = _unclosed(error.doc)
-    if error.pos == string_start:
+    if error.pos == string_start and error.msg.startswith("Unterminated string"):
         return "Unterminated string"
     if error.pos < len(text):
         return f"{error.msg} at line {error.lineno} column {error.colno}"

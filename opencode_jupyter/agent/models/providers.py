@@ -152,7 +152,7 @@ def _seconds(value: Any) -> float:
 
 
 def _format(npm: Any) -> Format:
-    if npm not in FORMAT_OF_PACKAGE:
+    if not isinstance(npm, str) or npm not in FORMAT_OF_PACKAGE:
         raise ValueError(f"is {npm!r}; supported are {', '.join(FORMAT_OF_PACKAGE)}")
     return FORMAT_OF_PACKAGE[npm]
 
