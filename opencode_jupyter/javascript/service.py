@@ -83,7 +83,7 @@ class JavaScriptTools:
             ToolFileError: it can't be loaded; the message says why in one line.
         """
         listed = await self._thread.run(self._load(path, namespace))
-        return [self._tool(path, listed) for listed in listed]
+        return [self._tool(path, tool) for tool in listed]
 
     async def forget(self, path: Path) -> None:
         """The file is gone or was changed: nothing of it is kept."""
