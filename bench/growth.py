@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 
 from opencode_jupyter.core.secrets import Masker
-from opencode_jupyter.text.patch import Chunk, Line, updated
+from opencode_jupyter.text.patch import Chunk, Line, apply_chunks
 
 from ._measure import Options, Row, best
 
@@ -36,7 +36,7 @@ def _row(what: str, prepare: Callable[[int], Callable[[], object]], size: int) -
 def _patch(count: int) -> Callable[[], object]:
     text = "".join(f"  head {n}\n    body\n\n" for n in range(count))
     chunks = [Chunk((Line(" ", f"head {n}"), Line("-", "    body"), Line("+", f"    new {n}"))) for n in range(count)]
-    return lambda: updated(text, chunks, "f")
+    return lambda: apply_chunks(text, chunks, "f")
 
 
 def _mask(masker: Masker, line: str) -> Callable[[int], Callable[[], object]]:

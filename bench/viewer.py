@@ -56,10 +56,10 @@ def _line(folder: Any, path: str, line: int) -> None:
 
 def _search(folder: Any, path: str, text: str) -> None:
     requests = SpillRequests(folder)
-    state = requests.searches.request({"id": "1", "path": path, "text": text})
+    state = requests.searches.on_request({"id": "1", "path": path, "text": text})
     while not state.get("done"):
         time.sleep(0.005)
-        state = requests.searches.request({"id": "1"})
+        state = requests.searches.on_request({"id": "1"})
         if "error" in state:
             raise RuntimeError(state["error"])
     if state["hits"] != 1:
