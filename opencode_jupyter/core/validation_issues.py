@@ -223,7 +223,7 @@ def javascript_type(value: Any) -> str:
 def _locate(
     schema: Mapping[str, Any] | None, location: Sequence[str | int]
 ) -> tuple[list[str | int], Mapping[str, Any] | None]:
-    """The path of a value among the arguments, and its part of the schema (None where that can't be told).
+    """The path of a value among the arguments, and its part of the schema (None if it is unknown).
 
     Where several types are possible, pydantic names the one that it tried, as if it were a part of the value.
     """

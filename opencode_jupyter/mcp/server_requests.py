@@ -118,7 +118,7 @@ class ServerRequests:
 
     @property
     def allows_sampling(self) -> bool:
-        """True if servers are told that they may request a model's answer."""
+        """True if servers may request a model's answer."""
         setting = self._workspace.config.get("experimental", SAMPLING)
         return setting is True or (isinstance(setting, str) and bool(setting))
 

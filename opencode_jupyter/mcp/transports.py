@@ -422,4 +422,4 @@ class _MessageWriter:
 
 
 def _do_nothing() -> None:
-    """Stands for a callback that was called already, or is not wanted any more."""
+    """Stands for a callback that was called already, or is no longer needed."""

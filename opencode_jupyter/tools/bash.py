@@ -42,7 +42,7 @@ INTERVAL = 0.05
 NOT_POSIX = ("fish", "nu")
 """Shells that read another language."""
 _background: WeakKeyDictionary[ToolHost, list[Handle]] = WeakKeyDictionary()
-"""What commands left running: it goes on until the workspace closes or the kernel ends."""
+"""What commands left running: it keeps running until the workspace closes or the kernel ends."""
 
 
 class Parameters(Arguments):

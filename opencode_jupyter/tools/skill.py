@@ -180,7 +180,7 @@ skill.__doc__ = run.__doc__
 log = logging.getLogger(__name__)
 
 SECONDS = 30.0
-"""What one URL's index and files may take together; a later look goes on with what is missing."""
+"""What one URL's index and files may take together; a later look fetches what is missing."""
 RETRY = 600.0
 """Seconds until a URL that failed is tried again."""
 MOST_SKILLS = 200
