@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..core.context import ToolContext
 from ..core.errors import InvalidArgumentsError
 from ..core.result import ToolResult
+from ..core.schema_validation import load_jsonschema
 from ..core.tool import Bound, Definition, Tool
 
 NAME = "StructuredOutput"
@@ -113,6 +114,7 @@ def _validate(adapter: TypeAdapter[Any], value: Any) -> Any:
 
 
 def _schema_checker(schema: dict[str, Any]) -> Any:
+    load_jsonschema()
     from jsonschema import exceptions, validators  # type: ignore[import-untyped]
 
     kind = validators.validator_for(schema)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from .errors import InvalidDefinitionError
@@ -86,8 +90,27 @@ def validator_of(schema: dict[str, Any], tool: str) -> Any:
         ) from None
 
 
+def load_jsonschema() -> None:
+    """Import jsonschema without the grammar of its format "iri", which takes a second or more to compile.
+
+    Where rfc3987_syntax is installed (JupyterLab brings it), jsonschema imports it, and that compiles the grammar. A
+    stand-in puts this off until somebody checks an "iri"; nothing here does.
+    """
+    name = "rfc3987_syntax"
+    if {"jsonschema", name} & sys.modules.keys() or find_spec(name) is None:
+        return
+    stand_in = ModuleType(name)
+    stand_in.is_valid_syntax = lambda *arguments: import_module(name).is_valid_syntax(*arguments)  # type: ignore[attr-defined]
+    sys.modules[name] = stand_in
+    try:
+        import_module("jsonschema")
+    finally:
+        del sys.modules[name]
+
+
 @lru_cache(maxsize=256)
 def _validator(text: str) -> Any:
+    load_jsonschema()
     from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
     from jsonschema.validators import validator_for  # type: ignore[import-untyped]
     from referencing import Registry

@@ -210,7 +210,7 @@ async def _http_transport(
 def _skip_result_validation(client: Client) -> None:
     """Keep the SDK from checking results against the tools' output schemas.
 
-    A result that does not fit would be lost, and the check imports jsonschema, whose formats take seconds to load.
+    A result that does not fit would be lost.
     """
 
     async def accept(name: str, result: CallToolResult) -> None:

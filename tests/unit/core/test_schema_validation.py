@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -309,3 +311,18 @@ def test_an_exclusive_bound_of_draft_4() -> None:
     with pytest.raises(SchemaMismatchError) as caught:
         checker(schema, "t")({"a": 0})
     assert caught.value.errors()[0]["message"] == "Too small: expected number to be >0"
+
+
+def test_the_first_schema_does_not_compile_the_grammar_of_iri() -> None:
+    pytest.importorskip("lark")
+    code = (
+        "import sys\n"
+        "from opencode_jupyter.core.schema_validation import checker\n"
+        "checker({'type': 'object'}, 't')({})\n"
+        "print('lark' in sys.modules)\n"
+        "from jsonschema import Draft202012Validator\n"
+        "print([Draft202012Validator.FORMAT_CHECKER.conforms(text, 'iri') for text in ('http://a/b', '::')])\n"
+        "print('lark' in sys.modules)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.stdout.splitlines() == ["False", "[True, False]", "True"], result.stderr
