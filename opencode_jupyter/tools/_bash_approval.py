@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,10 @@ from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
 from ._secret_files import ask_for_secrets
-from .shell.analysis import analyse
+from .shell.analysis import analyse, unreadable
 from .shell.shell_requests import Reading, ShellRequests, exact_rule
+
+log = logging.getLogger(__name__)
 
 SHORT = 400
 """Characters of a command that is analysed at once, in less time than a thread would take to take over."""
@@ -49,7 +52,11 @@ async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str
         shell=shell,
         protected=[str(ctx.workspace.data_dir)],
     )
-    requests = reading() if len(command) < SHORT else await run_in_thread(reading)
+    try:
+        requests = reading() if len(command) < SHORT else await run_in_thread(reading)
+    except Exception:  # a fault of ours must neither let the command run unasked nor keep it from running
+        log.exception("a command could not be analysed")
+        requests = unreadable(command, "its analysis failed")
     _refuse_interactive(command, requests)
     patterns, _ = _patterns_to_request(ctx, requests)
     if not any(

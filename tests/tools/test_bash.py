@@ -13,10 +13,17 @@ from typing import Any
 import anyio
 import pytest
 
-from opencode_jupyter import Rule
+from opencode_jupyter import PermissionRequest, Rule
 from opencode_jupyter.core.call_state import ToolPart
-from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError, ToolTimeoutError
+from opencode_jupyter.core.errors import (
+    InvalidArgumentsError,
+    PermissionRejectedError,
+    ToolAbortedError,
+    ToolError,
+    ToolTimeoutError,
+)
 from opencode_jupyter.core.result import ToolResult
+from opencode_jupyter.tools import _bash_approval
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -231,3 +238,25 @@ async def test_a_program_that_needs_a_terminal_ends_at_once(workspace: Workspace
             await workspace.call("bash", {"command": command, "description": "x", "timeout": 5000})
     for command in ("vi --version | head -1", "echo vi a.txt", "cat view.txt", "vim -es -c ':q' a.txt"):
         await workspace.call("bash", {"command": command, "description": "x", "timeout": 5000})
+
+
+async def test_a_fault_of_the_analysis_requests_approval(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any, **options: Any) -> None:
+        raise ValueError("a fault")
+
+    requests: list[PermissionRequest] = []
+    replies = iter(["once", "once", "once", "reject"])
+
+    def approve(request: PermissionRequest) -> Any:
+        requests.append(request)
+        return next(replies)
+
+    config = {"permission": {"bash": {"*": "allow", "rm *": "deny"}}}
+    async with Workspace(project, config, tmp_path / "data", approve=approve) as ws:
+        monkeypatch.setattr(_bash_approval, "analyse", fails)
+        assert (await bash(ws, "echo hi")).output == "hi\n"
+        assert {reason for request in requests for reason in request.metadata["reasons"]} == {"its analysis failed"}
+        with pytest.raises(PermissionRejectedError):
+            await bash(ws, "echo hi")

@@ -101,17 +101,13 @@ def analyse(
         shell: the name of the shell that would run it; what it reads in other ways than bash is not analysed.
         protected: folders that nothing is written to unasked.
     """
-    requests = ShellRequests()
-    if not contains(cwd):
-        requests.directories.append(str(cwd))
+    outside = [] if contains(cwd) else [str(cwd)]
     if not command.strip():
-        return requests
+        return ShellRequests(outside)
     if len(command) > LONGEST or "\0" in command:
-        _whole(
-            requests, command, "it is too long to be analysed" if len(command) > LONGEST else "it has a NUL character"
-        )
-        requests.unknown.append(command.strip())
-        return requests
+        reason = "it is too long to be analysed" if len(command) > LONGEST else "it has a NUL character"
+        return unreadable(command, reason, outside)
+    requests = ShellRequests(outside)
     variables = {"HOME": home or os.path.expanduser("~")}
     if "HOME" in command.replace("$HOME", "").replace("${HOME}", ""):
         variables.clear()  # something may set it
@@ -137,6 +133,13 @@ def analyse(
         requests.readings.clear()
         if not requests.patterns and not paths.moved:
             _whole(requests, command, "no command was found in it", mark=False)
+    return requests
+
+
+def unreadable(command: str, reason: str, outside: Sequence[str] = ()) -> ShellRequests:
+    """What is requested for a command of which nothing is known: approval of the whole, wherever it may reach."""
+    requests = ShellRequests(list(outside), [command.strip()])
+    _whole(requests, command, reason)
     return requests
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from glob import iglob
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 from ...core.permission.sensitive_files import is_startup_file
@@ -339,7 +339,7 @@ def _chosen(words: list[str]) -> list[str]:
     """The patterns of which a file's name has to match one, among the words of a find; none if it need not."""
     chosen = [
         value.lower()
-        for (before, option), value in zip(pairwise(["", *words]), [*words[1:], ""], strict=True)
+        for before, option, value in zip(["", *words], words, [*words[1:], ""], strict=False)
         if option in ("-name", "-iname") and before not in ("!", "-not")
     ]
     return chosen if sum(word in ("-o", "-or", ",") for word in words) < len(chosen) else []

@@ -269,6 +269,11 @@ def test_any_text_can_be_read(command: str) -> None:
         assert rule.endswith(" *") or rule in asks.patterns
 
 
+@pytest.mark.parametrize("program", ["find", "xargs find", "find -name", "grep", "xargs", "git", "tar", "sed", "cp"])
+def test_a_program_without_its_arguments_is_read(program: str) -> None:
+    assert read(program).patterns
+
+
 @pytest.mark.parametrize(
     "command",
     [
