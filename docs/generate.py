@@ -65,8 +65,8 @@ def tool_section(tool: Tool) -> str:
     spec = Spec(tool)
     help = ToolHelp(spec)
     rows = [
-        (code(row["parameter"]), row["type"], row["required"] or code(row["default"]), row["description"])
-        for row in help.table().records
+        (code(name), kind, default if default == "required" else code(default), description)
+        for name, kind, default, description in (row.values() for row in help.table().records)
     ]
     parameters = table(("parameter", "type", "default", "what it is"), rows) if rows else "It takes no parameters."
     permission = tool.permission if tool.permission is not None else permission_of(tool.id)

@@ -25,7 +25,7 @@ TEXT_CHARS = 60
 """The same for the text form."""
 TEXT_WIDTH = 80
 """Characters of a line of the text form where no terminal's width is known."""
-UNWRAPPED_CHARS = 32
+UNWRAPPED_CHARS = 20
 """A value of at most this length is not wrapped in the HTML form."""
 NARROW_COLUMN = 24
 """Characters of a column that the text form keeps before it leaves out others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html import escape
 from textwrap import indent
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ...core.call_approval import rules_for
 from ...core.permission import EDIT_TOOLS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EFFECTS = {"allow": "runs", "ask": "asks", "deny": "denied"}
 """The effect of a rule on a call."""
 UNAVAILABLE = "unavailable"
+BUILT_IN = "built in"
 OWN, MCP = "your own", "MCP servers"
 HINT = "%tool NAME ... calls a tool, %tool NAME? shows its arguments. See also %tools and %permissions."
 _WORDS = {"integer": "3", "number": "0.5", "boolean": "true", "array": ":=[]", "object": ":={}"}
@@ -60,13 +61,12 @@ class ToolHelp:
             {
                 "parameter": f.name,
                 "type": f.type,
-                "required": "required" if f.required else "",
-                "default": json.dumps(f.schema["default"], ensure_ascii=False) if "default" in f.schema else "",
+                "default": "required" if f.required else _default(f.schema),
                 "description": f.description,
             }
             for f in self.spec.positional
         ]
-        return Table(rows, ("parameter", "type", "required", "default", "description"), empty="It takes no parameters.")
+        return Table(rows, ("parameter", "type", "default", "description"), empty="It takes no parameters.")
 
     def __repr__(self) -> str:
         tool = self.spec.tool
@@ -135,10 +135,18 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
     ]
     headings = (*get_args(ToolGroup), OWN, MCP)
     rows.sort(key=lambda row: headings.index(row["group"]))
-    display = [{**row, "description": row["description"] or row["by"]} for row in rows]
+    display = [
+        {
+            **row,
+            "description": row["description"] or row["by"],
+            "source": "" if row["source"] == BUILT_IN else row["source"],
+        }
+        for row in rows
+    ]
+    source = ("source",) if any(row["source"] for row in display) else ()
     return Table(
         rows,
-        ("tool", "description", "source", "calls"),
+        ("tool", "description", *source, "calls"),
         notes=[HINT],
         empty="There are no tools.",
         display=display,
@@ -170,7 +178,7 @@ def permission_of(tool: str) -> str:
 def source_of(tool: Tool) -> str:
     """A tool's source as a text."""
     if tool.builtin:
-        return "built in"
+        return BUILT_IN
     return "this notebook" if tool.source == "__main__" else tool.source or "custom"
 
 
@@ -188,6 +196,10 @@ def summary(tool: Tool) -> str:
             sentence, dot, _ = line.strip(" #-*").partition(". ")
             return cell(sentence + ("." if dot else ""))
     return ""
+
+
+def _default(schema: dict[str, Any]) -> str:
+    return json.dumps(schema["default"], ensure_ascii=False) if "default" in schema else ""
 
 
 def _example(field: Field) -> str:

@@ -69,6 +69,6 @@ def test_a_page_finds_no_formulas_in_tables() -> None:
 
 
 def test_short_values_are_not_wrapped_in_html() -> None:
-    shown = Table([{"calls": "you: runs · a model: asks", "advice": "a sentence " * 5}])._repr_html_()
-    assert '<td style="text-align:left;white-space:nowrap">you: runs · a model: asks</td>' in shown
-    assert '<td style="text-align:left">a sentence' in shown
+    shown = Table([{"time": "2026-11-24 16:24", "calls": "you: runs · a model: asks"}])._repr_html_()
+    assert '<td style="text-align:left;white-space:nowrap">2026-11-24 16:24</td>' in shown
+    assert '<td style="text-align:left">you: runs · a model: asks</td>' in shown
