@@ -63,7 +63,7 @@ kernels: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.support.kernels
 
 # any warning, such as a dead link, is an error
-docs: $(VENV)/dev.stamp
+docs: $(VENV)/dev.stamp $(FRONT)/node_modules/.package-lock.json
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/site
 
 bench: $(VENV)/dev.stamp
