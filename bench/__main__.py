@@ -28,6 +28,7 @@ BENCHMARKS = (
     "codesearch",
     "tools500",
     "agent",
+    "opencode",
     "page",
     "sessions",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +35,30 @@ class Release:
 
     Args:
         root: an empty folder for its project and its data.
+        program: the release's program.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, program: str = BINARY) -> None:
+        self._program = program
         self.project = root / "project"
         self.project.mkdir(parents=True)
-        self._environment = {**os.environ, **dict.fromkeys(_OFFLINE, "1")}
+        ripgrep = Path(sys.executable).parent  # else it would be downloaded
+        paths = {"PATH": f"{ripgrep}{os.pathsep}{os.environ['PATH']}", "PWD": str(self.project)}  # it believes PWD
+        self._environment = {**os.environ, **dict.fromkeys(_OFFLINE, "1"), **paths}
         for name, folder in _FOLDERS.items():
             (root / folder).mkdir()
             self._environment[name] = str(root / folder)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """One command of it."""
-        command = [BINARY, *arguments]
+        command = [self._program, *arguments]
         return subprocess.run(
             command,
             cwd=self.project,
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             stdin=subprocess.DEVNULL,
         )
