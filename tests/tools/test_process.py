@@ -321,3 +321,21 @@ def test_the_environment_is_cleaned() -> None:
     assert (clean["PAGER"], clean["TERM"], clean["GIT_TERMINAL_PROMPT"], clean["X"]) == ("cat", "dumb", "0", "1")
     assert clean_environment(given, keep=["GITHUB_*"])["GITHUB_TOKEN"] == "s"
     assert "MY_SECRET" in clean_environment(given, keep=True)
+
+
+@linux
+def test_a_busy_machine_lets_no_process_go_without_its_kill() -> None:
+    """However late the supervisor is woken, it leaves nothing that it has not killed."""
+    code = """
+import os, signal, subprocess, sys, time
+from opencode_jupyter.tools.process import _supervisor
+_supervisor.prctl(_supervisor.PR_SET_CHILD_SUBREAPER, 1)
+child = subprocess.Popen(["bash", "-c", "trap '' TERM; echo; sleep 60; sleep 60"], stdout=subprocess.PIPE)
+child.stdout.read(1)
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(seconds + 1)
+_supervisor.end_all()
+sys.exit(not _supervisor.childless())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

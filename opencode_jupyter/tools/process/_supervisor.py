@@ -34,8 +34,9 @@ GRACE = 0.2
 AHEAD = 0.01
 """Seconds after a command's start in which the next pair is only forked if it is needed: forking slows the start."""
 GIVE_UP = 0.6
-"""Seconds of SIGKILL after which a process that does not go is left (it hangs in the system)."""
-
+"""Seconds after its SIGKILL in which a process that hangs in the system is waited for."""
+LONGEST = 10.0
+"""Seconds after which processes that fork as fast as they are killed are left."""
 LOOKS = 5
 """Times that nothing is found before that is believed, where only looking can tell."""
 
@@ -160,6 +161,7 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
     ended: dict[int, int] = {}
     start = time.monotonic()
     sent: set[int] = set()
+    killed: dict[int, float] = {}
     looks = 0
     while True:
         ended.update(reap())
@@ -167,16 +169,21 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
         there = descendants(me)
         spared = spare.union(*(descendants(pid) for pid in spare)) if spare else spare
         alive = [pid for pid in there if pid not in spared]
-        passed = time.monotonic() - start
+        now = time.monotonic()
+        passed = now - start
         looks = 0 if alive else looks + 1
         nothing = looks >= LOOKS if spare else not alive and childless()
-        if nothing or passed > GRACE + GIVE_UP:
+        # Counted for each process: on a busy machine any time may pass before the first of them gets its signal.
+        hang = bool(alive) and all(now - killed.get(pid, now) > GIVE_UP for pid in alive)
+        if nothing or hang or passed > LONGEST:
             return ended
         if passed >= GRACE:
             # A group at once, so that what forks and ends faster than it can be listed goes too.
             groups = groups_of(alive) - groups_of(list(spared)) if spare else groups_of(alive)
             signal_all([-group for group in groups], signal.SIGKILL)
             signal_all(alive, signal.SIGKILL)
+            for pid in alive:
+                killed.setdefault(pid, now)
         else:
             fresh = [pid for pid in alive if pid not in sent]
             signal_all(fresh, signal.SIGTERM)
