@@ -14,7 +14,7 @@ from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core.config.json_schema import json_schema as config_schema
 from opencode_jupyter.jupyter.cards.contract_schema import json_schema as card_schema
 from opencode_jupyter.jupyter.magics import commands
-from opencode_jupyter.jupyter.magics.help import ToolHelp, permission_of, summary
+from opencode_jupyter.jupyter.magics.help import ToolHelp, summary
 from opencode_jupyter.jupyter.magics.parameters import Spec, type_words, usage
 from opencode_jupyter.jupyter.tools import kernel_tools
 
@@ -69,7 +69,7 @@ def tool_section(tool: Tool) -> str:
         for name, kind, default, description in (row.values() for row in help.table().records)
     ]
     parameters = table(("parameter", "type", "default", "what it is"), rows) if rows else "It takes no parameters."
-    permission = tool.permission if tool.permission is not None else permission_of(tool.id)
+    permission = tool.permission
     facts = f"Permission: {code(permission) or 'none'}. Group: {tool.group}. Effect: {tool.effect or 'none'}."
     description = f"````text\n{spec.bound.description}\n````"
     return (

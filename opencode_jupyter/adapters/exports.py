@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..core.permission import disabled
 from ..core.repair import INVALID
 from ..core.threads import run_on_loop
 from . import _anthropic, _openai
@@ -165,7 +164,7 @@ class Exports:
         else:
             bound = await workspace.registry.described(names, agent_info)
         rules = [*agent_info.permission, *workspace.rules, *workspace.sessions.get(session).permission]
-        hidden = disabled([tool.id for tool in bound], rules) | {INVALID}
+        hidden = workspace.registry.disabled([tool.id for tool in bound], rules) | {INVALID}
         wire = wire_names(workspace.registry.names())
         return [(wire[tool.id], tool) for tool in bound if tool.id not in hidden]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.permission import Rule
-from ..core.permission.rules import disabled
 from ..core.repair import INVALID, repair
 from ..core.tool import Bound, Tool
 from .model import ModelInfo, ToolSpec
@@ -65,7 +64,7 @@ class ToolSelector:
         """The tools for the next request: none that the rules deny altogether or that the prompt turned off."""
         registry = self._workspace.registry
         bound = await registry.tools({"providerID": info.provider, "modelID": info.api_id or info.model}, agent)
-        hidden = disabled([offer.id for offer in bound], rules)
+        hidden = registry.disabled([offer.id for offer in bound], rules)
         hidden |= {name for name, is_on in (switches or {}).items() if not is_on}
         tools: dict[str, Tool] = {}
         specs: list[ToolSpec] = []

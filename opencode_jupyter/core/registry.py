@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,6 +16,7 @@ from .context import InitContext
 from .errors import InvalidArgumentsError, UnknownToolError
 from .hooks import DEFINITION
 from .option_checks import check_kind
+from .permission import Rule, disabled
 from .tool import Bound, Tool, tool
 from .tool_source import Rank, ToolSource, Unavailable
 
@@ -37,7 +38,10 @@ ORDER = tuple(
     codesearch skill apply_patch lsp batch plan_exit plan_enter
     """.split()
 )
-"""Built-in tools in the order of ``all()``; others of ours follow, custom ones come last."""
+"""OpenCode's tools in its order, which ``all()`` and ``names()`` keep without importing any of them.
+
+Other built-in tools follow by name, custom ones come last.
+"""
 
 
 class Registry:
@@ -326,6 +330,15 @@ class Registry:
                     group.start_soon(init, i, item)
         latest = {b.id: b for b in bound if b is not None}
         return list(latest.values())
+
+    def disabled(self, names: Iterable[str], rules: Sequence[Rule]) -> set[str]:
+        """Those of these tools that a model need not be offered: rules deny every use of their id or their permission.
+
+        See `permission.disabled`. It imports the built-in tools among them.
+        """
+        permissions = {name: found.permission for name in names if (found := self.get(name)) is not None}
+        hidden = disabled({*permissions, *permissions.values()}, rules)
+        return {name for name, permission in permissions.items() if name in hidden or permission in hidden}
 
     def context(self, agent: str | None = None) -> InitContext:
         """The context of a tool's `init` for an agent; the default one if left out.

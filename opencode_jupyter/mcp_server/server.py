@@ -23,7 +23,7 @@ from ..core.config.files import upwards
 from ..core.config.load import GLOBAL_FILES, PROJECT_FILES
 from ..core.errors import PermissionRejectedError, QuestionRejectedError, ToolError, UnknownToolError
 from ..core.hooks import BEFORE
-from ..core.permission import PermissionRequest, Reply, Rule, disabled
+from ..core.permission import PermissionRequest, Reply, Rule
 from ..core.repair import INVALID
 from ..core.wildcard import match
 from . import ServeOptions, forms
@@ -372,7 +372,7 @@ class ClientToolFilter:
         registry = self._workspace.registry
         usual = {tool.id for tool in registry.offered(self._model)}
         names = registry.names()
-        denied = disabled(names, self._current_agent.model_permission)
+        denied = registry.disabled(names, self._current_agent.model_permission)
         selected = []
         for name in names:
             if name in OWN_LOOP or name in denied or (name == QUESTION and not questions) or not self.allows(name):

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ...core.permission import EDIT_TOOLS, Rule, disabled
+from ...core.permission import Rule
 from ...core.permission.modes import DEFAULT, MODES, mode_of, rules_of
 from ...core.wildcard import match
 
@@ -25,9 +25,10 @@ MAX_NAMES = 20
 MAX_CHARS = 120
 """Characters of a pattern that are shown."""
 
-_NEVER_ASKED = frozenset({"invalid", "batch", "question", "plan_enter", "plan_exit", "StructuredOutput"})
-_FILES = frozenset({"read", "list", "glob", "grep", "bash", "notebook_read", *EDIT_TOOLS})
-"""Tools that ask for external_directory when they leave the project."""
+_OF_SOME_AGENTS = frozenset({"question", "plan_enter", "plan_exit"})
+"""Tools that OpenCode gives to some agents only: no rule of the user is the reason where one is missing."""
+_ABOUT_FILES = frozenset({"read", "edit", "list", "glob", "grep", "bash"})
+"""Permissions of tools that request external_directory too when they leave the project."""
 _ANYTHING = "\0\0"
 """Stands for what no pattern names but ``*``."""
 _ACTION_TEXTS = {"deny": "is denied", "ask": "asks a person first", "allow": "goes through"}
@@ -37,16 +38,16 @@ _SHORT_TEXTS = {"deny": "denied", "ask": "asks", "allow": "goes through"}
 def describe_rules(workspace: ToolHost, agent: Agent, session: Session, tools: Iterable[str]) -> str:
     """A paragraph about the rules in force for a model's calls; "" if everything that it is offered goes through."""
     rules = model_rules(workspace, agent, session)
-    offered = [name for name in tools if name not in _NEVER_ASKED]
     grouped: OrderedDict[str, list[str]] = OrderedDict()
-    for key in _permissions_of(workspace, offered):
+    for key in _permissions_of(workspace, tools):
         description = _describe_permission(workspace.permissions, key, rules)
         if description:
             grouped.setdefault(description, []).append(key)
     lines = [f"- {', '.join(keys)}: {description}" for description, keys in grouped.items()]
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"- and {len(lines) - MAX_LINES} more; a call reports which rule denies it"]
-    unavailable = sorted(disabled((name for name in workspace.registry.names() if name not in _NEVER_ASKED), rules))
+    names = [name for name in workspace.registry.names() if _permission_of(workspace, name)]
+    unavailable = sorted(workspace.registry.disabled(names, rules))
     if unavailable:
         lines.append(f"- unavailable, because a rule denies every use of them: {_listed(unavailable, MAX_NAMES)}")
     mode = mode_of(workspace, session)
@@ -60,13 +61,18 @@ def model_rules(workspace: ToolHost, agent: Agent, session: Session) -> list[Rul
     return [*agent.model_permission, *workspace.rules, *rules_of(workspace, session)]
 
 
-def _permissions_of(workspace: ToolHost, tools: Sequence[str]) -> list[str]:
-    """The permissions that these tools ask for."""
-    tools_by_name = {name: workspace.registry.get(name) for name in tools}
-    keys = [tool.permission or name if tool is not None else name for name, tool in tools_by_name.items()]
-    if _FILES & set(tools):
-        keys.append("external_directory")
-    return list(dict.fromkeys(keys))
+def _permissions_of(workspace: ToolHost, tools: Iterable[str]) -> list[str]:
+    """The permissions that these tools request."""
+    keys = dict.fromkeys(key for name in tools if (key := _permission_of(workspace, name)))
+    if _ABOUT_FILES & set(keys):
+        keys["external_directory"] = None
+    return list(keys)
+
+
+def _permission_of(workspace: ToolHost, name: str) -> str:
+    """The permission that a tool requests by its manifest; "" if rules are not what decides about it."""
+    tool = workspace.registry.get(name)
+    return "" if tool is None or tool.group == "internal" or name in _OF_SOME_AGENTS else tool.permission
 
 
 def _describe_permission(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 CACHE_SIZE = 128
 """Prompts that are remembered, one for each session and agent."""
 IN_THE_KERNEL = frozenset({"python", "inspect"})
-"""Tools that work on the user's live variables."""
+"""The tools that ``notebook.md`` is about."""
 
 
 async def system_prompt(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from ..fingerprint import stamp
 from ..flags import flag
-from ..permission import expand
+from ..permission import expand, permission_key
 from ..trust import Subject
 from .config import UNKNOWN, UNTRUSTED, Config, ConfigWarning, Keys, Origin, deep_merge, merge_config
 from .files import AGENT_FOLDERS, display, read_text, upwards
-from .validation import missing_field, normalise, permission_key, tools_to_permission
+from .validation import missing_field, normalise, tools_to_permission
 
 if TYPE_CHECKING:
     from .parse import Parsed

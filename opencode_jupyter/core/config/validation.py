@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, short_repr
-from ..permission import EDIT_TOOLS, never_matches
+from ..permission import never_matches, permission_key
 from ..suggestions import near_names
 from .config import Keys, Report
 
@@ -87,11 +87,6 @@ def missing_field(server: Mapping[str, Any]) -> str | None:
 def tools_to_permission(tools: Mapping[str, bool]) -> dict[str, str]:
     """The legacy ``tools`` switches as permissions."""
     return {permission_key(name): "allow" if on else "deny" for name, on in tools.items()}
-
-
-def permission_key(tool: str) -> str:
-    """The permission of a tool's legacy switch."""
-    return "edit" if tool in EDIT_TOOLS else tool
 
 
 def known_keys() -> dict[str, str]:

@@ -14,6 +14,7 @@ from .rules import (
     from_config,
     merge,
     never_matches,
+    permission_key,
     relevant,
 )
 from .service import PermissionService
@@ -36,5 +37,6 @@ __all__ = [
     "from_config",
     "merge",
     "never_matches",
+    "permission_key",
     "relevant",
 ]

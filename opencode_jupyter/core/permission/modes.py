@@ -26,6 +26,7 @@ BYPASS = "bypass"
 STORED_UNDER = "opencode_jupyter"
 """Key of a stored session's info under which its mode is."""
 _WRITERS = ("edit", "bash", "webfetch", "python")
+"""Permissions, not tools: of everything that changes something or leaves the machine."""
 _OTHERS = "<others>"
 """All tools of MCP servers and of other libraries: it is unknown what they change."""
 

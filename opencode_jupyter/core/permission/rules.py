@@ -21,7 +21,11 @@ RuleConfig = str | Mapping[str, str | Mapping[str, str]]
 """The ``permission`` entry of a config: one action, or action (or pattern -> action) by permission."""
 
 EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch", "notebook_edit"})
-"""Tools that ask for ``edit``."""
+"""Names that mean ``edit`` in configuration files and in typed rules, as in OpenCode.
+
+Both are read before any tool is imported. Which permission a tool requests stands in its manifest, so a new tool has no
+place here.
+"""
 
 PATH_PERMISSIONS = frozenset({"read", "edit", "list"})
 """Permissions whose patterns are paths."""
@@ -141,6 +145,11 @@ def relevant(permission: str, ruleset: Iterable[Rule]) -> list[Rule]:
     return [rule for rule in ruleset if match(permission, rule.permission)]
 
 
+def permission_key(tool: str) -> str:
+    """The permission that a tool's name means in a configuration file."""
+    return "edit" if tool in EDIT_TOOLS else tool
+
+
 def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
     """The tools that need not be offered to a model: the last rule about them denies every pattern.
 
@@ -148,7 +157,7 @@ def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
     """
     denied: set[str] = set()
     for tool in tools:
-        key = "edit" if tool in EDIT_TOOLS else tool
+        key = permission_key(tool)
         for rule in reversed(ruleset):
             if match(key, rule.permission) and not rule.approval:
                 if rule.pattern == "*" and rule.action == "deny":

@@ -33,7 +33,7 @@ _FACTS = ", ".join(
 )
 """The keys of a completed call that tell its outcome and its requested tool, without its output."""
 UNTITLED = ("apply_patch", "batch", "todoread", "todowrite")
-"""Tools whose title (OpenCode's) does not tell a person what a call did."""
+"""Tools whose title, which OpenCode prescribes, does not tell a person what a call did; one of ours has a better."""
 _CALL_COLUMNS = (
     "rowid, id, parent_id, session_id, tool, status, outcome, CASE WHEN title = '' THEN NULL ELSE title END, "
     'coalesce(start, written), "end", waited, agent, "by", decisions, '

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, get_args
 
 from ...core.call_approval import rules_for
-from ...core.permission import EDIT_TOOLS
 from ...core.tool import ToolGroup
 from ..tables import Table, cell, without_math
 from .commands import TOOL_OPTIONS
@@ -107,9 +107,7 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
         tool = workspace.registry.get(name)
         if tool is None or tool.group == "internal":
             continue
-        permission = permission_of(name)
-        (rule,) = workspace.permissions.check(permission, ["*"], person)
-        (model_rule,) = workspace.permissions.check(permission, ["*"], model)
+        rule, model_rule = deciding_rule(workspace, tool, person), deciding_rule(workspace, tool, model)
         rows.append(
             {
                 "group": group_of(tool.group, tool.source),
@@ -170,9 +168,12 @@ def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | N
     return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent, by))[0]
 
 
-def permission_of(tool: str) -> str:
-    """The permission that a tool requests."""
-    return "edit" if tool in EDIT_TOOLS else tool
+def deciding_rule(workspace: Workspace, tool: Tool, rules: Sequence[Rule]) -> Rule:
+    """The rule that decides a call of a tool, whatever it is for: on its permission, or one that denies its id."""
+    check = workspace.permissions.check
+    own = check(tool.id, ["*"], rules)[0]
+    denied = own.action == "deny" and own.permission != "*"
+    return own if denied or not tool.permission else check(tool.permission, ["*"], rules)[0]
 
 
 def source_of(tool: Tool) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...core.errors import InvalidArgumentsError, ToolError
-from ...core.permission import EDIT_TOOLS, Decision, Rule, expand, never_matches
+from ...core.permission import Decision, Rule, expand, never_matches, permission_key
 from ...core.suggestions import did_you_mean
-from .help import permission_of, rule_now, rules_in_force
+from .help import rule_now, rules_in_force
 
 if TYPE_CHECKING:
     from ...core.call import By
@@ -135,8 +135,9 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
     Raises:
         InvalidArgumentsError: it looks like a typing error.
     """
-    if name in EDIT_TOOLS and name != "edit":
-        return "edit", f"{name} needs edit, so the rule is for edit."
+    key = permission_key(name)
+    if key != name:
+        return key, f"{name} needs {key}, so the rule is for {key}."
     known = known_permissions(workspace)
     if name in known or any(c in name for c in "*?"):
         return name, ""
@@ -147,8 +148,8 @@ def permission_named(workspace: Workspace, name: str) -> tuple[str, str]:
 
 
 def permission_names(workspace: Workspace) -> list[str]:
-    """The permissions that the tools request, those of all tools last."""
-    return [*map(permission_of, workspace.registry.names()), *OF_NO_TOOL]
+    """The permissions that the tools request, as far as names tell (no tool is imported), those of all tools last."""
+    return [*map(permission_key, workspace.registry.names()), *OF_NO_TOOL]
 
 
 def known_permissions(workspace: Workspace) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
 from ..magics.arguments import parse
-from ..magics.help import permission_of, rules_in_force, source_of, summary
+from ..magics.help import deciding_rule, rules_in_force, source_of, summary
 from ..magics.parameters import Field, choices, kinds, spec_of
 from ..magics.tool_preparation import prepare_in_background
 
@@ -51,7 +51,7 @@ def tools(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
             entry: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
             entry["summary"] = summary(tool)[:WORDS]
             for by in BY:
-                entry[by] = _decide(panel, permission_of(name), rules[by])
+                entry[by] = _decide(panel, tool, rules[by])
             entries.append(entry)
     missing = [
         {"name": tool.id, "source": tool.source, "reason": tool.reason[:WORDS]}
@@ -112,8 +112,8 @@ def kind_of(tool: Tool) -> str:
     return "file" if source.endswith(".py") else "package"
 
 
-def _decide(panel: Panel, permission: str, rules: Sequence[Rule]) -> dict[str, str]:
-    (rule,) = panel.notebook.workspace.permissions.check(permission, ["*"], rules)
+def _decide(panel: Panel, tool: Tool, rules: Sequence[Rule]) -> dict[str, str]:
+    rule = deciding_rule(panel.notebook.workspace, tool, rules)
     origin = f" ({rule.origin})" if rule.origin else ""
     return {"action": rule.action, "rule": f"{rule.permission} {rule.pattern}{origin}"}
 

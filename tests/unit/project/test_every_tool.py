@@ -11,9 +11,11 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.tools import agent_tools
+from opencode_jupyter.core.config.models import PERMISSIONS
+from opencode_jupyter.core.permission.modes import MODES
 from opencode_jupyter.core.registry import ORDER
 from opencode_jupyter.jupyter.magics.arguments import parse
-from opencode_jupyter.jupyter.magics.help import ToolHelp, permission_of, tool_list
+from opencode_jupyter.jupyter.magics.help import ToolHelp, tool_list
 from opencode_jupyter.jupyter.magics.parameters import Spec
 from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
@@ -23,6 +25,7 @@ GALLERY = ROOT / "notebooks" / "06-gallery.ipynb"
 TOOLS = (*builtin_tools(), *agent_tools())
 IN_THE_NOTEBOOK = ("python", "inspect")
 NEEDS_A_NETWORK = {"websearch"}
+MAKES_OTHER_CALLS = ("batch", "task")
 NEEDS_AN_AGENT = {"task", "plan_enter", "plan_exit"}
 
 
@@ -69,9 +72,9 @@ def test_it_declares_what_a_call_does(ip: Shell, name: str) -> None:
     tool = ip.notebook.workspace.registry.get(name)
     assert tool is not None
     assert tool.effect
-    assert tool.permission in {"", *map(permission_of, (*TOOLS, *IN_THE_NOTEBOOK))}
-    if name in ORDER and name != "batch":
-        assert tool.permission == permission_of(name)
+    assert tool.permission in {"", name, *PERMISSIONS}
+    if tool.effect in ("writes", "acts") and name not in MAKES_OTHER_CALLS:
+        assert (tool.permission, "deny") in MODES["plan"].entries
     if tool.example:
         parse(tool.example.removeprefix("%tool"), None, ip.notebook.workspace.registry, {})
 
