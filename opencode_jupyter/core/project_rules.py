@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,12 +124,6 @@ def file_of(rule: Rule) -> Path | None:
     """The project's config file that a rule comes from, if it is one that can be rewritten."""
     path = Path(rule.source_name)
     return path if rule.source == "project" and path.suffix in (".json", ".jsonc") else None
-
-
-def is_of_project(workspace: ToolHost, source: str) -> bool:
-    """Whether a source of the configuration is a file of the project, not the user's own."""
-    user_folders = [str(folder) for folder in workspace.config.directories[:1]]  # the user's, wherever the project is
-    return os.path.isabs(source) and os.path.dirname(source) not in user_folders and workspace.contains(source)
 
 
 def without_project_rules(rules: Sequence[Rule]) -> list[Rule]:

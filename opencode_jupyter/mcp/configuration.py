@@ -239,13 +239,12 @@ def spec_of(name: str, entry: Any, *, source: str = "", own: bool = True) -> Ser
 def configured(config: Config, directory: Path, worktree: Path) -> dict[str, ServerSpec]:
     """The servers of a project, by name, in the order of the configuration."""
     specs: dict[str, ServerSpec] = {}
-    base, top = Path(os.path.realpath(directory)), Path(os.path.realpath(worktree))
     if not flag("OPENCODE_DISABLE_PROJECT_CONFIG"):
         for path in files_of_others(directory, worktree):
             specs.update(_of_file(path, config.home))
     entries = config.get("mcp")
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
-        source, own = _origin(config, str(name), base, top)
+        source, own = _origin(config, str(name))
         defined = specs.get(str(name))
         if defined is not None and isinstance(entry, Mapping) and not _DEFINING_KEYS & set(entry):
             # a switch for a server that another file defines
@@ -291,11 +290,9 @@ def _of_file(path: Path, home: Path) -> dict[str, ServerSpec]:
     return specs
 
 
-def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool]:
+def _origin(config: Config, name: str) -> tuple[str, bool]:
     """The file that says what a server is, and whether every file that says so is the user's own."""
     source, own = "", True
-    folders = set(upwards(base, top))
-    own_folders = {Path(os.path.realpath(p)) for p in (*config.directories[:1], config.home / ".opencode")}
     for path, data in config.sources:
         entries = data.get("mcp")
         entry = entries.get(name) if isinstance(entries, Mapping) else None
@@ -304,13 +301,7 @@ def _origin(config: Config, name: str, base: Path, top: Path) -> tuple[str, bool
         defines = not isinstance(entry, Mapping) or bool(_DEFINING_KEYS & set(entry))
         if defines or not source:
             source = path
-        if not defines or not os.path.isabs(path):
-            continue
-        parent = Path(os.path.realpath(path)).parent
-        folder = parent.parent if parent.name == ".opencode" else parent
-        versioned = top != Path(top.anchor)
-        inside = folder in folders or folder.is_relative_to(top if versioned else base)
-        if inside and parent not in own_folders:
+        if defines and path in config.project_sources:
             source, own = path, False
     return source, own
 

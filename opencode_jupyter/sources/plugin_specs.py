@@ -126,10 +126,9 @@ class PluginScan:
         self._workspace = workspace
         self._config = config
         self._installed = installed
-        self._directory = Path(os.path.realpath(workspace.directory))
         worktree = workspace.worktree
-        self._project = self._directory if worktree == Path(worktree.anchor) else Path(os.path.realpath(worktree))
-        self._own_folders = {config.home / ".opencode", *config.directories[:1]}
+        project = workspace.directory if worktree == Path(worktree.anchor) else worktree
+        self._project = Path(os.path.realpath(project))
 
     def find(self) -> PluginScan:
         """Look for them, once; returns this object. Reads files: not for the event loop."""
@@ -169,18 +168,7 @@ class PluginScan:
                 if not path.is_absolute():  # from code or the environment
                     yield text, source, self._workspace.directory, True
                 else:
-                    yield text, source, path.parent, self._is_own(path)
-
-    def _is_own(self, path: Path) -> bool:
-        """Return whether a config file or folder is the user's, and did not come with a project."""
-        if any(path.is_relative_to(folder) for folder in self._own_folders):
-            return True
-        for form in (path, Path(os.path.realpath(path))):
-            folder = form if form.is_dir() else form.parent
-            folder = folder.parent if folder.name == ".opencode" else folder
-            if folder.is_relative_to(self._project) or self._directory.is_relative_to(folder):
-                return False
-        return True
+                    yield text, source, path.parent, source not in self._config.project_sources
 
     def _switch_off(self, name: str, source: str, by_user: bool, candidates: list[_Candidate]) -> list[_Candidate]:
         """The candidates that remain."""
@@ -220,8 +208,7 @@ class PluginScan:
     # ------------------------------------------------------------------ files
 
     def _folder_files(self) -> Iterator[_Candidate]:
-        for config_folder, _ in config_folders(self._workspace):
-            own = self._is_own(config_folder)
+        for config_folder, own in config_folders(self._workspace):
             for name in FOLDERS:
                 folder = config_folder / name
                 self.folders.add(folder)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ def trust_subject(workspace: ToolHost, id: str) -> Subject | None:
     for source, data in workspace.config.sources:
         entries = data.get("provider")
         entry = entries.get(id) if isinstance(entries, Mapping) else None
-        if not isinstance(entry, Mapping) or not _is_of_project(workspace, source):
+        if not isinstance(entry, Mapping) or source not in workspace.config.project_sources:
             continue
         options = entry.get("options")
         reached = (
@@ -80,7 +79,7 @@ def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool
         return False
     known = BUILT_IN.get(id)
     is_own_provider = any(
-        not _is_of_project(workspace, source) and id in (data.get("provider") or {})
+        source not in workspace.config.project_sources and id in (data.get("provider") or {})
         for source, data in workspace.config.sources
     )
     return is_own_provider or (
@@ -93,16 +92,3 @@ def _sent_names(sent: Mapping[str, Any]) -> list[str]:
     headers, variables = sent.get("headers"), sent.get("env")
     more = [str(name) for entries in (headers, variables) if isinstance(entries, Mapping | list) for name in entries]
     return [*(["apiKey"] if "apiKey" in sent else []), *more]
-
-
-def _is_of_project(workspace: ToolHost, source: str) -> bool:
-    """True if a source of the configuration is a file of the project; the user's own folder may contain it."""
-    if not os.path.isabs(source):
-        return False
-    path, home = Path(os.path.realpath(source)), Path(os.path.realpath(workspace.config.home))
-    if any(path.is_relative_to(home / own) for own in (".config", ".opencode")):
-        return False
-    tops = [workspace.directory]
-    if str(workspace.worktree) != workspace.worktree.anchor:
-        tops.append(workspace.worktree)
-    return any(path.is_relative_to(os.path.realpath(top)) for top in tops)

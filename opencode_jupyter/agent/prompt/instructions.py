@@ -195,13 +195,12 @@ class Instructions:
 
     def from_project(self, entry: str) -> bool:
         """True if only files of the project name an entry: the user's own config is trusted, a cloned one is not."""
-        top = self._project_root()
-        for source, content in self._workspace.config.sources:
+        config = self._workspace.config
+        for source, content in config.sources:
             entries = content.get("instructions")
-            if isinstance(entries, list) and any(isinstance(e, str) and e.strip() == entry for e in entries):
-                path = Path(source)
-                if not path.is_absolute() or not path.is_relative_to(os.path.realpath(top)):
-                    return False
+            names_it = isinstance(entries, list) and any(isinstance(e, str) and e.strip() == entry for e in entries)
+            if names_it and source not in config.project_sources:
+                return False
         return True
 
     # ------------------------------------------------------------------ reading

@@ -76,6 +76,7 @@ class Config:
         withheld: source, keys and value of each entry that is not in effect until then.
         reference_values: the values of ``{env:...}`` and ``{file:...}``; each may be a secret.
         stamps: the files that were looked for, with their state (None: missing).
+        project_sources: names of the sources that came with the project; the others are the user's own.
     """
 
     data: dict[str, Any] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class Config:
     warnings: list[ConfigWarning] = field(default_factory=list)
     home: Path = field(default_factory=Path.home)
     stamps: dict[Path, Stamp | None] = field(default_factory=dict)
+    project_sources: set[str] = field(default_factory=set)
     trust_subject: Subject | None = None
     withheld: list[tuple[str, Keys, Any]] = field(default_factory=list)
     reference_values: set[str] = field(default_factory=set)

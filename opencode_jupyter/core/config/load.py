@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
 TOML_FILE = "config.toml"
+OWN = ".opencode"
 GLOBAL_FILES = ("config.json", "opencode.json", "opencode.jsonc", TOML_FILE)
 
 
@@ -83,9 +84,10 @@ def _load(
     here = Path(os.path.realpath(directory))
     top = Path(os.path.realpath(worktree)) if worktree is not None else here
     base = Path(os.path.realpath(home or variables.get("OPENCODE_TEST_HOME") or variables.get("HOME") or Path.home()))
-    loader = Loader(here, top, base, variables, texts, restricted)
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
+    loader = Loader(here, top, base, variables, texts, restricted)
+    loader.user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / ".config", base / OWN)]
 
     for name in GLOBAL_FILES:
         loader.file(global_folder / name)
@@ -167,6 +169,8 @@ class Loader:
         self._agents: set[str] = set()
         """Agents of other sources."""
         self.env = env
+        self.user_folders: list[Path] = []
+        """Folders whose files are the user's, even where the project is the home folder."""
         self._read: dict[str, tuple[str, Parsed]] = {}
         # Without version control the worktree is the root; names relative to that would be absolute.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
@@ -241,13 +245,19 @@ class Loader:
         else:
             self._agents |= {*clean.get("agent", ()), *clean.get("mode", ())}
             file = path if path and os.path.isabs(path) else ""
-            project = bool(file) and Path(file).is_relative_to(self.project)
-            origin = Origin(label, file, project, later=bool(self.project_sources))
+            origin = Origin(label, file, bool(file) and self._is_in_project(file), later=bool(self.project_sources))
+        if origin.project:
+            self.config.project_sources.add(where)
         self.config.sources.append((where, source))
         if text:
             self._read[label] = (where, text)
         self.config.data = merge_config(self.config.data, clean)
         self._set_origins(clean, (), origin)
+
+    def _is_in_project(self, file: str) -> bool:
+        """Return whether a file that was found elsewhere (``OPENCODE_CONFIG``) lies in the project."""
+        actual = Path(os.path.realpath(file))
+        return actual.is_relative_to(self.project) and not any(map(actual.is_relative_to, self.user_folders))
 
     def _of_project(self, origin: Origin, clean: dict[str, Any], written: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a file of the project adds, without and with its rules, which are kept apart."""

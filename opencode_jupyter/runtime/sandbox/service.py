@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ...core import ids
 from ...core.permission import Rule, evaluate
 from ...core.permission.rules import NOT_ANALYSED
-from ...core.project_rules import is_of_project
 from ...core.wildcard import match
 from .confine import backend
 from .policy import (
@@ -114,7 +113,7 @@ def read_settings(workspace: ToolHost) -> SandboxSettings:
     for source, data in workspace.config.sources:
         entry = (data.get("experimental") or {}).get("sandbox")
         if isinstance(entry, Mapping):
-            settings.add(entry, restrict=is_of_project(workspace, source))
+            settings.add(entry, restrict=source in workspace.config.project_sources)
     return settings
 
 

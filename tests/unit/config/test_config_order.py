@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_jupyter.core.config.load import load_config
 from opencode_jupyter.core.errors import ConfigError
 from tests.support.config_place import Place
 
@@ -92,3 +93,22 @@ def test_a_config_file_named_twice_is_read_in_both_places(place: Place) -> None:
     assert config.data == {"username": "project", "plugin": ["a", "b"]}
     place.env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
     assert place.load().data == {"username": "project", "plugin": ["a"]}  # named on purpose
+
+
+def test_it_records_which_files_came_with_the_project(tmp_path: Path) -> None:
+    own = tmp_path / ".config" / "opencode"
+    below = tmp_path / "deep" / "below"
+    for folder in (own, below):
+        folder.mkdir(parents=True)
+        (folder / "opencode.json").write_text("{}")
+    (tmp_path / "opencode.json").write_text("{}")
+    (tmp_path / "extra.json").write_text("{}")
+    env = {"OPENCODE_CONFIG": str(tmp_path / "extra.json")}
+
+    versioned = load_config(below, tmp_path, home=tmp_path, env=env)  # the home folder is the project
+    assert versioned.sources[0][0] == str(own / "opencode.json")
+    files = {str(tmp_path / "opencode.json"), str(below / "opencode.json")}
+    assert versioned.project_sources == {*files, str(tmp_path / "extra.json")}
+
+    alone = load_config(below, "/", home=tmp_path, env=env)  # a folder above may be another user's
+    assert alone.project_sources == files

@@ -23,6 +23,7 @@ def found_plugins(root: Path, entries: list[str], source: str = "in code") -> li
     home = root / "home"
     data = {"plugin": entries}
     config = Config(data=data, sources=[(source, data)], home=home, directories=[home / ".config" / "opencode"])
+    config.project_sources = {source} - {"in code"}
     with Workspace(root, data_dir=root / "data", store=False) as workspace:
         workspace.use_config(config)
         return PluginScan(workspace, config, ()).find().plugins
