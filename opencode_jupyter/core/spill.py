@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .secrets import SHORTEST
 from .truncation import Truncation, content_hash, hint, keep
@@ -62,6 +62,13 @@ class Spilled(NamedTuple):
     bytes: int
     cut_line: int | None
     text_lines: int | None = None
+
+    def metadata(self) -> dict[str, Any]:
+        """The keys of a result's metadata about what is missing."""
+        if not self.truncated:
+            return {"truncated": False}
+        path = {} if self.output_path is None else {"outputPath": self.output_path}
+        return {"truncated": True, "lines": self.text_lines, "bytes": self.bytes, "cutLine": self.cut_line, **path}
 
 
 class Spill:

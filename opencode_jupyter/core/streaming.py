@@ -13,7 +13,7 @@ import inspect
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -22,9 +22,6 @@ from .errors import InvalidResultError
 from .result import PRINTED, RESULT_KEYS, ToolResult, attachments_of
 from .threads import call_soon
 from .truncation import encode
-
-if TYPE_CHECKING:
-    from .spill import Spilled
 
 SHOWN = 30_000
 """Characters of the end that are shown while the tool runs."""
@@ -192,7 +189,7 @@ class Stream:
                 return result
             spilled = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
         result.output = spilled.text
-        result.metadata = {**result.metadata, **_metadata(spilled)}
+        result.metadata = {**result.metadata, **spilled.metadata()}
         return result
 
     def _with_value(self, result: ToolResult) -> ToolResult:
@@ -206,7 +203,7 @@ class Stream:
             self._spill.feed(encode(between + shown.output))
             spilled = self._spill.finish(self._ctx.workspace.agents.get(self._ctx.agent))
         result.output = spilled.text
-        result.metadata = {**shown.metadata, **result.metadata, **_metadata(spilled)}
+        result.metadata = {**shown.metadata, **result.metadata, **spilled.metadata()}
         if spilled.truncated:
             result.metadata.pop(PRINTED, None)
         elif PRINTED in result.metadata:
@@ -252,15 +249,6 @@ class Stream:
         if self._send is not None:
             saved = {} if path is None else {"outputPath": path}
             self._send(title, {"output": shown, **saved, **self._reported})
-
-
-def _metadata(spilled: Spilled) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"truncated": spilled.truncated}
-    if spilled.truncated:
-        metadata |= {"lines": spilled.text_lines, "bytes": spilled.bytes, "cutLine": spilled.cut_line}
-        if spilled.output_path is not None:
-            metadata["outputPath"] = spilled.output_path
-    return metadata
 
 
 def _described(piece: Any) -> str:

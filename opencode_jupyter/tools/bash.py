@@ -226,12 +226,8 @@ class _LiveOutput:
             "output": _preview(output),
             "exit": outcome.code,
             "description": self._description,
-            "truncated": whole.truncated,
+            **whole.metadata(),
         }
-        if whole.truncated:
-            metadata |= {"lines": whole.text_lines, "bytes": whole.bytes, "cutLine": whole.cut_line}
-            if whole.output_path is not None:
-                metadata["outputPath"] = whole.output_path
         return ToolResult(self._description, output, metadata | more)
 
 

@@ -64,7 +64,7 @@ class LiveOutput:
         spilled = self.finish()
         pictures = self._capture.attachments
         output = "\n".join(filter(None, [spilled.text.removesuffix("\n"), note]))
-        metadata = {**self._more, "output": output[-PREVIEW:], **self.cut_metadata(spilled)}
+        metadata = {**self._more, "output": output[-PREVIEW:], **spilled.metadata()}
         if pictures:
             metadata["pictures"] = len(pictures)
         if self._capture.tables:
@@ -72,15 +72,6 @@ class LiveOutput:
         if (self._capture.described or (pictures and not output)) and not spilled.truncated:
             metadata[PRINTED] = _remove_blocks(output, self._capture.described)
         return ToolResult(title, output or "(no output)", metadata, list(pictures), value=value)
-
-    def cut_metadata(self, spilled: Spilled) -> dict[str, Any]:
-        """Metadata about a cut output."""
-        metadata: dict[str, Any] = {"truncated": spilled.truncated}
-        if spilled.truncated:
-            metadata |= {"lines": spilled.text_lines, "bytes": spilled.bytes, "cutLine": spilled.cut_line}
-            if spilled.output_path is not None:
-                metadata["outputPath"] = spilled.output_path
-        return metadata
 
     def close(self) -> None:
         """Close the spill file."""

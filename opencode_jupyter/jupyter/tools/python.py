@@ -179,7 +179,7 @@ def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolConte
         case "error" if outcome.traceback is not None:
             printed = live.finish()
             text = "\n".join(filter(None, [printed.text.rstrip("\n"), outcome.traceback.plain]))
-            ctx.metadata(title, {"traceback": outcome.traceback.coloured, **live.cut_metadata(printed)})
+            ctx.metadata(title, {"traceback": outcome.traceback.coloured, **printed.metadata()})
             raise CodeError(text, outcome.error)
     note = ""
     if outcome.kind == "exit":
