@@ -16,6 +16,8 @@ DATA = Path(__file__).parents[1] / "data"
 ESCAPED: dict[str, Any] = json.loads((DATA / "escaped_lines.json").read_text())
 VARIATIONS: dict[str, list[str]] = json.loads((DATA / "escaped_variations.json").read_text())
 """More of each kind, by the name of the rules."""
+OPTIONS: dict[str, list[str]] = json.loads((DATA / "escaped_options.json").read_text())
+"""Words with which a program that a rule allows runs another, or reaches other files; by program."""
 ORDINARY = (
     "7z ar awk base64 bash-completion bat bzip2 cat cmp comm convert cp cpio csplit curl cut date dd diff dos2unix "
     "du echo expand ffmpeg file find fmt fold g++ gcc git go gpg grep gunzip gzip head iconv install java javac join "
@@ -94,6 +96,43 @@ async def test_lines_that_once_did_harm_are_not_run_unasked(project: Path, famil
 async def test_variations_of_them_are_not_run_unasked(project: Path) -> None:
     lines = [(rules, line) for rules, variations in VARIATIONS.items() for line in variations]
     assert await unasked(project, lines) == []
+
+
+@pytest.mark.anyio
+async def test_a_rule_for_a_program_does_not_cover_what_its_words_have_it_run(project: Path) -> None:
+    more = {f"{name} *": "allow" for name in {*OPTIONS, "let", "echo", "find", "xargs", "history"}}
+    config = {"permission": {"bash": RULES["T"] | more}, "experimental": {"sandbox": {"profile": "off"}}}
+    async with Workspace(project, config, project.parent / "data", store=False) as ws:
+        for line in [line for lines in OPTIONS.values() for line in lines]:
+            decisions = await ws.dry_run("bash", {"command": line, "description": "d"}, by="model")
+            assert any(decision.action != "allow" for decision in decisions), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo a.txt C | xargs wc -l",
+        "git ls-files '*.py' | xargs sort -u",
+        "python -W once x.py",
+        "python -m pip install -r requirements.txt",
+        "python -m pytest -q tests",
+        "coverage run -m pytest -q",
+        "make CC=clang -j4 all",
+        "make CC='gcc -O2' TARGET=test",
+        'curl -H "Authorization: $TOKEN" https://example.org/a.csv -o a.csv',
+        'jq ".items[] | select(.id == \\"$id\\")" a.json',
+        "duckdb -c \"select count(*) from 'data.parquet' where day > '2024-01-01'\"",
+        "mlr --icsv --ojson sort -nr x then head -n 5 a.csv",
+        "R CMD INSTALL .",
+        "rsync -av --delete --exclude .git src/ dst/",
+        "sed -i.bak s/a/b/ a.txt",
+        "npm run build -- --git",
+        "tar czf out.tar.gz src",
+        "wget -nc -P data https://example.org/a.csv",
+    ],
+)
+def test_usual_lines_of_such_programs_are_readable(line: str, project: Path) -> None:
+    assert analyse(line, project, lambda path: True).reasons == []
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ _COUNT = (
 _HARMLESS = r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$!]|\$\{[#?$!]\}|\b0[xX][\da-fA-F]+\b|\b\d+#\w+\b"
 _OPAQUE = re.compile(r"[`'\\@]|\$\((?!\()|\$\{!|\$\{?[\d*_-]")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGNED = r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+ASSIGNED = r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)"
 _DYNAMIC = frozenset("RANDOM SRANDOM SECONDS LINENO EPOCHSECONDS UID EUID PPID BASHPID HISTCMD OPTIND".split())
 """Numbers of the shell's own; what they are set to is calculated."""
 _SET_BY_SHELL = r"_|BASH.*|PWD|OLDPWD|REPLY|OPTARG|MAPFILE|FUNCNAME|DIRSTACK|COPROC|READLINE_.*|COMP_.*"
@@ -84,7 +84,7 @@ class Arithmetic:
             of: the sub-command it belongs to.
             keys: it may be no more than the key of an array.
         """
-        for match in re.finditer(_ASSIGNED, text):
+        for match in re.finditer(ASSIGNED, text):
             self._numbers.add(match[1] or match[2])
         text = text.replace('"', "") if self._functions else re.sub(_COUNT, "0", text.replace('"', ""))
         text = re.sub(_HARMLESS, "0", text)

@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 
 from . import tables
-from .arithmetic import is_number
+from .arithmetic import ASSIGNED, is_number
 from .word_expansion import Word
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
@@ -70,7 +70,10 @@ def runs(name: str, arguments: list[Word]) -> str | None:
     if name == "let":
         if any(word.text is None for word in arguments):
             return "it calculates with a value only known at run time, and the shell runs commands inside such a value"
-        return _INSIDE if any(_subscript(word) for word in arguments) else None
+        if any(_subscript(word) for word in arguments):
+            return _INSIDE
+        names_set = [match[1] or match[2] for word in arguments for match in re.finditer(ASSIGNED, word.shown)]
+        return next((_SETS.format(one) for one in names_set if re.fullmatch(tables.DANGEROUS, one)), None)
     for word in names(name, arguments):
         if word.text is None or word.glob:
             return _UNKNOWN.format(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 
 from ...core.arity import prefix
@@ -18,6 +17,7 @@ DEPTH = 6
 """Commands inside commands that are looked into."""
 
 
+_ANY = Word("*", "*", glob=True)
 HANDED_OVER = 20
 """Words of a program that is not known that are looked up as commands."""
 _ESCAPES = "!|;&({ "
@@ -179,7 +179,7 @@ class Commands:
             self._requests.opaque(text, reason, of)
         elif name in tables.OPAQUE or (name in tables.OPAQUE_WITH and _has(arguments, tables.OPAQUE_WITH[name])):
             self._requests.opaque(text, f"what {name} does depends on more than this line", of)
-        elif more and not self.files and programs.by_arguments(name):
+        elif more and programs.by_arguments(name) and (not self.files or self._paths.option_like(_ANY)):
             self._requests.opaque(text, f"what is read may be options of {name} that run a program", of)
         elif name == "eval":
             self._code(arguments[1:] if arguments and arguments[0].text == "--" else arguments, text, depth, of)
@@ -189,6 +189,7 @@ class Commands:
             self._unwrap(*wrapper, text, depth, of, fed=fed, more=more)
         elif (interpreter := interpreters.interpreter(name)) is not None:
             reason_given = interpreters.inline_program(interpreter, arguments)
+            reason_given = reason_given or programs.runs_module(arguments, fed=fed)
             if reason_given is not None:
                 self._requests.opaque(text, reason_given, of)
         elif name == "find":
@@ -208,7 +209,7 @@ class Commands:
             path = [os.path.basename(text)]  # the word may be a program's path with spaces in it
             readings = dict.fromkeys(" ".join([*words, *following]) for words in (line, path) if words[0])
             for reading in readings:
-                self._requests.suspect(reading, is_program=shutil.which(text) is not None, of=of)
+                self._requests.suspect(reading, is_program=self._paths.is_program(text), of=of)
 
     def _code(self, arguments: list[Word], text: str, depth: int, of: str) -> None:
         """``eval`` and ``sh -c``: the words are a program."""
@@ -279,7 +280,7 @@ class Commands:
         """The command inside a wrapper."""
         parsed, inner, code = wrappers.unwrap(key, arguments, lambda reason: self._requests.opaque(text, reason, of))
         for option, value in parsed.options:
-            if option == "=":
+            if option in ("=", "process-slot-var"):
                 self._sets(value.partition("=")[0], text, of)
         if code is not None:
             self._code([Word(code, None if any(w.text is None for w in arguments) else code)], text, depth, of)

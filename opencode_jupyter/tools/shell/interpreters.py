@@ -53,23 +53,34 @@ class Interpreter(NamedTuple):
     alone: str = r"--?(?:version|help|v|V|h|\?)|-VV"
 
 
-def _code(letters: str, long: str = "eval exec print execute command require import") -> str:
+def _code(letters: str, long: str = "eval exec print execute command require import", flags: str = "A-Za-z0-9") -> str:
     names = "|".join(long.split())
-    return rf"-(?!-)[A-Za-z0-9]*?[{letters}]|--(?:{names})\b|eval$"
+    return rf"-(?!-)[{flags}]*?[{letters}]|--(?:{names})\b|(?:eval|inspect)$"
 
 
-_PYTHON = Interpreter(_code("c"), "WX", frozenset({"check-hash-based-pycs"}))
+_PYTHON = Interpreter(_code("ci", r"ext\w* \w+App\.\w+", "bBdEIOPqRsSuvx"), "WX", frozenset({"check-hash-based-pycs"}))
 _NODE = Interpreter(
-    _code("epr", "eval print require import loader experimental-loader env-file"), "C", frozenset({"conditions"})
+    _code(
+        "epr",
+        "eval print require import inspect loader experimental-loader experimental-config-file env-file openssl-config "
+        "run",
+    ),
+    "C",
+    frozenset({"conditions"}),
 )
 _EVAL = Interpreter(r"--?(?:e|E|c|f|g|x|p|eval|evaluate|expression|execute|run|command|batch|init-file)\b|-[ecr].")
-_R = Interpreter(r"-e\b|--e(?:val)?\b", "g", alone=r"-f.*|--file.*|--version|--help|-h")
+_R = Interpreter(r"-[de]\b|--e(?:val)?\b|--debugger", "g", alone=r"-f.*|--file.*|--version|--help|-h")
+_R_COMMANDS = frozenset(
+    "BATCH build check COMPILE config INSTALL javareconf LINK Rd2pdf Rd2txt Rdconv Rdiff REMOVE Rprof rtags SHLIB "
+    "Stangle Sweave texi2dvi".split()
+)
+"""What ``R CMD`` names other than a program."""
 _INTERPRETERS: dict[str, Interpreter] = {
     **dict.fromkeys(("python", "pypy", "ipython", "bpython", "ptpython"), _PYTHON),
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _NODE),
-    "perl": Interpreter(r"-[A-Za-z0-9]*?[eEMm]|-[A-Za-z]*d:", "IC"),
-    "ruby": Interpreter(_code("er"), "ICEKTW"),
-    "php": Interpreter(_code("rBRE"), "dczSt"),
+    "perl": Interpreter(r"-[A-Za-z0-9]*?[eEMm]|-[A-Za-z]*dt?:", "I"),
+    "ruby": Interpreter(_code("er"), "ICE"),
+    "php": Interpreter(_code("rBREdz", r"run define process-\w+ zend-extension"), "cSt"),
     **dict.fromkeys(("R", "Rscript"), _R),
     "pwsh": Interpreter(""),
     "xonsh": Interpreter(_code("c"), "D"),
@@ -85,7 +96,8 @@ _INTERPRETERS: dict[str, Interpreter] = {
 }
 _NAME = re.compile(r"(" + "|".join(map(re.escape, sorted(_INTERPRETERS, key=len, reverse=True))) + r")[\d.]*")
 RUNNING_MODULES = frozenset(
-    "timeit pdb code trace cProfile profile runpy asyncio IPython ptpython bdb zipfile tarfile".split()
+    "timeit pdb code trace cProfile profile runpy asyncio IPython ptpython bdb zipfile tarfile pickle sqlite3 "
+    "idlelib".split()
 )
 """Python's modules that run a program they are given, or write files whose names are in another."""
 
@@ -105,11 +117,13 @@ def inline_program(name: str, arguments: list[Word]) -> str | None:
     """
     known = _INTERPRETERS[name]
     reason = f"it passes {name} a program to run"
+    if name == "R" and [word.text for word in arguments[:1]] == ["CMD"]:
+        return None if len(arguments) > 1 and arguments[1].text in _R_COMMANDS else "R CMD runs a program"
     at, sure = 0, True
     while at < len(arguments):
         word = arguments[at]
         text = word.text
-        if text is None or re.match(known.code, text):
+        if text is None or re.match(known.code, text.replace("_", "-") if known is _NODE else text):
             return reason
         if text == "--":
             at += 1
@@ -137,6 +151,25 @@ def inline_program(name: str, arguments: list[Word]) -> str | None:
     if not sure and any(w.text is None or (w.text.startswith("-") and re.match(known.code, w.text)) for w in rest[1:]):
         return reason
     return None
+
+
+def module(arguments: list[Word]) -> list[Word]:
+    """The module that ``python -m`` runs, and its words; empty if there is none."""
+    before = ""
+    for at, word in enumerate(arguments):
+        if match := re.fullmatch(r"-[bBdEiIOPqRsSuvx]*m(.*)", word.shown):
+            rest = arguments[at + 1 :]
+            return [Word(match[1], match[1]), *rest] if match[1] else rest
+        if not word.shown.startswith("-") and before not in ("-W", "-X"):
+            break
+        before = word.shown
+    return []
+
+
+def coverage(arguments: list[Word]) -> str | None:
+    """Why a coverage command may run more than a file or a module it names, in words; None if it does not."""
+    inner = module(arguments[1:])
+    return f"it passes {inner[0].shown} a program to run" if inner and inner[0].shown in RUNNING_MODULES else None
 
 
 def shell_options(arguments: list[Word]) -> tuple[ParsedOptions, Word | None, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -27,7 +28,9 @@ WALKED = 50
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "site-packages"})
 _ROOT = re.compile(r"[\"']?(?:~|\$\{?(\w+)\}?[\"']?/|\$\{[^}]*\}[\"']?/|[$`][^\s]*[)`][\"']?/)")
 """The beginning of a path whose first folder is only known at run time: ``$x/``, ``~user``, ``$(command)/``."""
-_PIECES = re.compile(r"[=:,@|]")
+_PIECES = re.compile(r"[=:,@|<]")
+_SUFFIX = re.compile(r" (?:-\w*[Siz]|--(?:suf|in-p)[\w-]*)[ =]?(\S+)")
+"""Options that give backups another name: ``cp -bS rc x .env`` makes ``.envrc``."""
 _ATTACHED = re.compile(r"[./~]\S+")
 _TEXT_OPTION = re.compile(
     r"--(?:grep|author|committer|message|format|pretty|regexp|expression|include|exclude|since|until)="
@@ -94,7 +97,11 @@ class Paths:
         writes = not tables.only_reads(name, arguments)
         startup: list[str] = []
         for word, before in zip(self._operands(name, arguments), ["", *(w.shown for w in arguments)], strict=False):
-            if (word.text == "/" and before in _TEXT_OPTIONS) or (name == "chmod" and word.source.startswith("+")):
+            if (
+                (word.text == "/" and before in _TEXT_OPTIONS)
+                or before in ("--exclude", "--include")
+                or (name == "chmod" and word.source.startswith("+"))
+            ):
                 continue
             startup += self._word(name, word, split=text)
             if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
@@ -104,6 +111,9 @@ class Paths:
         if name in tables.MOVERS:
             self._moves(arguments)
         recurses, options = tables.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
+        if writes:
+            backups = (w.shown + match[1] for match in _SUFFIX.finditer(options) for w in arguments)
+            startup += filter(is_startup_file, backups)
         listed = tables.LISTING.get(name) if lists else None
         if any(pattern is not None and re.search(pattern, options) for pattern in (recurses, listed)):
             self._note_read_files(name, arguments, options)
@@ -295,6 +305,11 @@ class Paths:
         return "\0" not in word.shown and any(
             os.path.exists(os.path.join(start, word.shown)) for start in self._starts or []
         )
+
+    def is_program(self, text: str) -> bool:
+        """Return whether a word names a program, in a folder of ``PATH`` or by its path."""
+        starts = self._starts or [] if os.sep in text else [""]
+        return "\0" not in text and any(shutil.which(os.path.join(start, text)) for start in starts)
 
     def option_like(self, word: Word) -> bool:
         """Return whether a wildcard may become a word that a program takes for an option."""

@@ -15,8 +15,8 @@ from .word_expansion import Word
 
 LAUNCHERS = frozenset(
     "abduco anacron ansible aria2c at batch bwrap byobu capsh cgexec chpst cpulimit crontab daemonize "
-    "dbus-run-session distrobox-enter dtach eatmydata entr envdir expect fakechroot fakeroot faketime "
-    "firejail flatpak fswatch gdb gosu hyperfine i386 linux32 linux64 ltrace machinectl mispipe mosh "
+    "busctl dbus-run-session dbus-send distrobox-enter dtach eatmydata entr envdir expect fakechroot fakeroot faketime "
+    "firejail flatpak fswatch gdb gdbus gosu hyperfine i386 linux32 linux64 lldb ltrace machinectl mispipe mosh "
     "mpirun mpiexec nix-shell nodemon nsenter numactl parallel pee perf pkexec prlimit proot proxychains "
     "proxychains4 qemu-aarch64 qemu-arm qemu-i386 qemu-x86_64 rlwrap run-parts run0 runcon runuser sbatch "
     "screen script scriptlive sem setarch setlock setpriv sg softlimit srun ssh ssh-agent sshpass "
@@ -38,7 +38,9 @@ SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "lxc": ("exec",),
     "vagrant": ("ssh",),
     "gcloud": ("compute ssh",),
-    "npm": ("explore", "set-script", "config", "set"),
+    "npm": ("explore", "set-script", "config", "c", "set", "pkg set"),
+    "pnpm": ("config",),
+    "yarn": ("config",),
     "gh": ("alias", "extension", "codespace ssh"),
     "guix": ("shell", "environment"),
     "nix": ("run", "develop", "shell"),
@@ -58,16 +60,18 @@ FED = frozenset(
 """Programs that take commands, shell commands among them, from their input."""
 
 _TAR = (
-    "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command files-from"
+    "checkpoint-action to-command use-compress-program info-script new-volume-script rsh-command rmt-command "
+    "files-from transform xform absolute-names"
 )
 OPTIONS: dict[str, tuple[str, str]] = {
     # name: (long options, letters)
-    "ar": ("plugin", ""),
+    **dict.fromkeys(("ack", "ag", "bat", "batcat"), ("pager", "")),
+    **dict.fromkeys(("ar", "nm", "objcopy", "objdump", "ranlib", "strip"), ("plugin", "")),
+    **dict.fromkeys(("diff3", "sdiff"), ("diff-program", "")),
+    **dict.fromkeys(("groff", "nroff", "pic", "troff"), ("", "U")),
     "apt": ("option config-file", "oc"),
     "apt-config": ("option config-file", "oc"),
     "apt-get": ("option config-file", "oc"),
-    "bat": ("pager", ""),
-    "batcat": ("pager", ""),
     "bsdtar": ("use-compress-program files-from", "IT"),
     "cargo": ("config", ""),
     "cpio": ("rsh-command", ""),
@@ -81,46 +85,63 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "gpg": ("photo-viewer exec-path load-extension agent-program dirmngr-program homedir options pinentry-program", ""),
     "gradle": ("init-script", "I"),
     "hg": ("config", ""),
+    "install": ("strip-program", ""),
     "just": ("shell shell-arg command", "c"),
     "logrotate": ("", ""),
     "make": ("eval", "E"),
     "man": ("pager html preprocessor config-file", "PHC"),
+    "mlr": ("prepipe prepipex load mload", ""),
     "more": ("", ""),
+    "mypy": ("python-executable", ""),
     "nano": ("speller rcfile", "sf"),
     "ncat": ("exec sh-exec lua-exec", "ec"),
     "nc": ("", "ec"),
     "netcat": ("", "ec"),
     "nmap": ("script", ""),
-    "npm": ("script-shell userconfig globalconfig node-options", ""),
+    "npm": (
+        "script-shell userconfig globalconfig node-options browser viewer editor git node-gyp shell init-module",
+        "",
+    ),
     "patch": ("ed", "e"),
-    "pandoc": ("filter lua-filter pdf-engine defaults syntax-definition", "FLd"),
+    "pandoc": ("filter lua-filter pdf-engine pdf-engine-opt defaults syntax-definition", "FLd"),
     "pip": ("python global-option config-settings build-option", ""),
+    "pylint": ("init-hook", ""),
+    "pytest": ("basetemp", ""),
     "rg": ("pre hostname-bin", ""),
     "rpm": ("eval define pipe load macros", "ED"),
-    "rsync": ("rsh rsync-path files-from", "e"),
+    "rsync": ("rsh rsync-path files-from daemon config read-batch", "e"),
     "scp": ("", "oSFD"),
     "script": ("command", "c"),
+    "setfacl": ("restore", ""),
     "sftp": ("", "oSFDb"),
     "sort": ("compress-program files0-from", ""),
     "split": ("filter", ""),
     "ssh-add": ("", "s"),
+    "ssh-copy-id": ("", "oF"),
     "ssh-keygen": ("", "D"),
     "sshfs": ("", "oF"),
     "svn": ("config-option diff-cmd diff3-cmd editor-cmd merge-cmd", ""),
-    "tar": (_TAR, "IFT"),
+    "tar": (_TAR, "IFTP"),
     "tcpdump": ("", "z"),
     "tshark": ("", "X"),
-    "wget": ("use-askpass execute config", "e"),
+    "wget": (
+        "use-askpass execute config content-disposition trust-server-names recursive mirror page-requisites",
+        "ermp",
+    ),
     "yt-dlp": ("exec exec-before-download netrc-cmd downloader config-locations", ""),
     "xz": ("files files0", ""),
-    "zip": ("unzip-command", "T"),
+    "zip": ("unzip-command", "T@"),
     "zstd": ("filelist", ""),
 }
 """Options whose value is run, or a file that can have programs run."""
 OPTIONS |= {"gtar": OPTIONS["tar"], "gmake": OPTIONS["make"], "pip3": OPTIONS["pip"], "gsort": OPTIONS["sort"]}
+OPTIONS["py.test"] = OPTIONS["pytest"]
 _WORDS = {
-    "7z": r"-?@.*",
-    "gcc": r"-wrapper|-Xlinker|-Wl,.*-plugin.*|-B.*|-fplugin.*|-specs.*|--specs.*|@.*",
+    "7z": r"-?@.*|-\w*@.*",
+    "dc": r"-[ef].*|--.*",
+    "ed": r"!.*",
+    "gcc": r"-wrapper|-Xlinker|-Wl,.*-plugin.*|-B.*|-fplugin.*|-specs.*|--specs.*|@.*"
+    r"|-W[alp],.*@.*|-fuse-ld=.*/.*|-fpass-plugin.*|--ld-path.*|-Xclang",
     "go": r"--?(?:toolexec|vettool|exec|overlay|compiler)\b.*|generate|tool|-w|.*-extld.*",
     "java": r"-(?:agentpath|agentlib|javaagent|XX:(?:On|Flags|VMOptions)).*|@.*",
     "javac": r"-(?:processorpath|processor|J.*)|@.*",
@@ -134,8 +155,9 @@ _WORDS = {
     "rustc": r"-C(?:linker.*)?|--codegen.*|@.*",
     "socat": r"(?is).*\b(?:EXEC|SYSTEM|SHELL):.*",
     "gs": r"-c|-dNOSAFER|.*%pipe%.*",
-    "convert": r"(?i)(?:msl|ephemeral|vid|text|mvg|https?):.*|@.*",
+    "convert": r"(?i)(?:msl|ephemeral|vid|text|mvg|https?):.*|@.*|.*\|.*",
     "ansible": r".*",
+    "m4": r"(?s).*[(`].*|-R.*|--rel.*",
     "mongosh": r"--eval.*|-f|--file.*",
     "exiftool": r"-config|-if\d*|-@|-p|-userParam",
     "yq": r"(?s).*load\w*\(.*|-s.*|--split-exp.*",
@@ -145,15 +167,29 @@ _WORDS = {
 _WORDS |= dict.fromkeys(("cc", "g++", "c++", "clang", "clang++", "gfortran"), _WORDS["gcc"])
 _WORDS |= dict.fromkeys(("latex", "xelatex", "lualatex", "tex", "pdftex", "luatex", "latexmk"), _WORDS["pdflatex"])
 _WORDS |= dict.fromkeys(("magick", "mogrify", "identify", "composite"), _WORDS["convert"])
+_TEXTS = {
+    "curl": r"%output\{",
+    "duckdb": r"(?i)'(?:/|~|[^']*(?:\.\.|/\.|opencode))|\bto\s+'\.|\b(?:install|load)\s",
+    "jq": r"\b(?:import|include)\s*\"",
+    "mlr": r"\b(?:system|exec)\s*\(|\btee\b|\|\s*\"|>\s*\"",
+    "rename": r"(?s)[`$@;{]|^(?:s|y|tr)\W.*\W[a-z]*e[a-z]*$|\b(?:system|exec|qx|eval|unlink|open|require|do|use)\b",
+}
+_TEXTS |= dict.fromkeys(("prename", "file-rename"), _TEXTS["rename"])
+"""What in a program's words, wherever it stands, has it run another or reach other files."""
 
 EDITORS = frozenset("emacs emacsclient ex gview gvim nvim rview rvim vi view vim vimdiff".split())
-_EDITS = r"\+.|-\w*[cSsluwWV]|--(?:cmd|eval|load|script|batch)|-(?:eval|f|funcall|l|load)"
+_EDITS = r"\+.|-\w*[cSsluwWV]|--(?:cmd|eval|load|script|batch|init-directory)|-(?:eval|f|funcall|l|load)"
 _SHELL_ESCAPE = (
     r"(?im)(?:^|;)\s*\.(?:sh|sys|once|o|import|load|read|excel|edit|backup|save|clone|log|ar|restore|cd)|\\[!ogwsic]|\bsystem\b|\bsource\b|-cmd|-init|\bprogram\b|--pager|\battach\b|\bvacuum\s+into\b|^-A"
     r"|\b(?:edit|load_extension|writefile|readfile)\s*\(|\\(?:copy|setenv|gexec|watch)|`|^--?(?:init-command|rcfile)"
 )
 _CLIENTS = frozenset({"sqlite3", "psql", "mysql", "mariadb", "duckdb"})
 _RECIPE = re.compile(r"[$`;|&<>()#\n]")
+_MAKE_PROGRAMS = frozenset(
+    "AR AS CC CO CPP CTANGLE CXX FC GET LD LEX LINT M2C MAKEINFO PC RM TANGLE TEX WEAVE YACC".split()
+)
+"""Variables that name the programs of make's own rules."""
+_TOOLCHAIN = re.compile(r"[\w-]*(?:cc|clang|[gc]\+\+|clang\+\+|gfortran|ccache|ar|ld|cpp|as)(?:-?[\d.]+)?(?: .*)?")
 
 
 def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
@@ -177,12 +213,12 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     pattern = _WORDS.get(name)
     if pattern is not None and any(word.text is None or re.fullmatch(pattern, word.text) for word in arguments):
         return f"{name} can run programs, and its input may contain some"
+    if name in _TEXTS and any(re.search(_TEXTS[name], text) for text in shown):
+        return f"{name} can run programs or reach files by the text it is given"
     if name in ("make", "gmake") and (reason := _recipes(arguments)):
         return reason
-    if name == "dc" and any(word.text is None or word.text.startswith(("-e", "-f", "--")) for word in arguments):
-        return "dc can run programs, and its input may contain some"
-    if name == "m4" and any(word.text is None for word in arguments):
-        return "m4 can run programs, and its input may contain some"
+    if name == "coverage":
+        return interpreters.coverage(arguments)
     if fed and (
         name in FED or (name == "make" and any(word.shown.startswith(("-f", "--f", "--m")) for word in arguments))
     ):
@@ -197,6 +233,12 @@ def runs(name: str, arguments: list[Word], *, fed: bool) -> str | None:
     if name in _CLIENTS and any(word.text is None or re.search(_SHELL_ESCAPE, word.text) for word in arguments):
         return f"{name} can run shell commands, and its input may contain some"
     return None
+
+
+def runs_module(arguments: list[Word], *, fed: bool) -> str | None:
+    """Why the module that ``python -m`` names may run more than that, as `runs` says it."""
+    module = interpreters.module(arguments)
+    return runs(module[0].shown, module[1:], fed=fed) if module else None
 
 
 def by_arguments(name: str) -> bool:
@@ -244,6 +286,8 @@ def _recipes(arguments: list[Word]) -> str | None:
         if not equals or name.startswith("-"):
             continue
         variable = name.rstrip(":!?+")
+        if variable in _MAKE_PROGRAMS and not _TOOLCHAIN.fullmatch(value):
+            return f"make runs what {variable} is set to"
         if name.endswith("!") or variable in ("SHELL", "MAKE", "MAKEFLAGS", ".SHELLFLAGS") or _RECIPE.search(value):
             return f"make runs what {variable} is set to"
     return None
