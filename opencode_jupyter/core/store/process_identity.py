@@ -40,9 +40,7 @@ def start_time(pid: int) -> str | None:
     elif sys.platform == "win32":  # noqa: RET505  (mypy reads one chain of platforms)
         return ""
     else:
-        command = ["ps", "-o", "lstart=", "-p", str(pid)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-        return done.stdout.strip() or None
+        return _start_ps(pid)
 
 
 def is_alive(writer: Writer) -> bool:
@@ -54,6 +52,14 @@ def is_alive(writer: Writer) -> bool:
     if started is None:
         return False
     return not writer.started or started == writer.started
+
+
+def _start_ps(pid: int) -> str | None:
+    command = ["ps", "-o", "lstart=", "-p", str(pid)]
+    # the date is written by the locale and the time zone, which differ between kernels
+    environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, env=environment)
+    return done.stdout.strip() or None
 
 
 def _start_linux(pid: int) -> str | None:

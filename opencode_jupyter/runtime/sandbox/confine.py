@@ -79,6 +79,11 @@ def _has_seatbelt() -> bool:
     return sys.platform == "darwin" and os.access(_SEATBELT, os.X_OK)
 
 
+def _quoted(path: str) -> str:
+    r"""A path as a string of a profile, which has no ``\u`` escapes."""
+    return json.dumps(path, ensure_ascii=False)
+
+
 def _seatbelt_command(policy: SandboxPolicy, argv: Sequence[str]) -> list[str]:
     """`argv` inside a sandbox of macOS, whose last matching rule decides. Not tried on a Mac by this project."""
     writable = [*policy.writable, policy.temporary, "/dev"]
@@ -86,10 +91,10 @@ def _seatbelt_command(policy: SandboxPolicy, argv: Sequence[str]) -> list[str]:
         "(version 1)",
         "(allow default)",
         "(deny file-write*)",
-        *(f"(allow file-write* (subpath {json.dumps(path)}))" for path in writable),
-        *(f"(deny file-write* (subpath {json.dumps(path)}))" for path in policy.protected),
-        *(f"(deny file-read* file-write* (subpath {json.dumps(path)}))" for path in policy.hidden),
-        *(f"(allow file-read* (subpath {json.dumps(path)}))" for path in policy.readable),
+        *(f"(allow file-write* (subpath {_quoted(path)}))" for path in writable),
+        *(f"(deny file-write* (subpath {_quoted(path)}))" for path in policy.protected),
+        *(f"(deny file-read* file-write* (subpath {_quoted(path)}))" for path in policy.hidden),
+        *(f"(allow file-read* (subpath {_quoted(path)}))" for path in policy.readable),
         "(deny signal)",
         "(allow signal (target same-sandbox))",
         *([] if policy.network else ["(deny network*)"]),

@@ -82,10 +82,14 @@ def to_uri(path: Path) -> str:
     return path.as_uri()
 
 
-def to_path(uri: str) -> Path | None:
+def to_path(uri: str, *, windows: bool = os.name == "nt") -> Path | None:
     """The file a URI names; None if it names none (``untitled:``, a library's archive).
 
     Servers escape differently, so files are compared by path, never by URI.
+
+    Args:
+        uri: the URI.
+        windows: the path may begin with a drive, or with a server's name.
     """
     parts = urlsplit(uri)
     if parts.scheme != "file":
@@ -93,8 +97,9 @@ def to_path(uri: str) -> Path | None:
     # A server that does not escape "#" or "?" means them as part of the name.
     tail = ("?" + parts.query if parts.query else "") + ("#" + parts.fragment if parts.fragment else "")
     name = os.fsdecode(unquote_to_bytes(parts.path + tail))
-    if os.name == "nt":
-        name = name.removeprefix("/")
+    if windows:
+        server = parts.netloc if parts.netloc != "localhost" else ""
+        name = f"//{server}{name}" if server else name.removeprefix("/")
     return Path(os.path.normpath(name)) if "\0" not in name and name else None
 
 

@@ -44,6 +44,19 @@ def test_uris_of_servers(uri: str, path: str | None) -> None:
     assert to_path(uri) == (None if path is None else Path(path))
 
 
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///C:/a/b%20c.py", "C:/a/b c.py"),
+        ("file:///c%3A/a", "c:/a"),
+        ("file://server/share/a", "//server/share/a"),
+        ("file://localhost/C:/a", "C:/a"),
+    ],
+)
+def test_uris_of_servers_on_windows(uri: str, path: str) -> None:
+    assert to_path(uri, windows=True) == Path(path)
+
+
 def test_languages() -> None:
     assert [language(Path(n)) for n in ("a.py", "b.TSX", "Dockerfile", "x")] == [
         "python",
