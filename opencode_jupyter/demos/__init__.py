@@ -10,6 +10,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ..core.suggestions import did_you_mean
+
 FILES = Path(__file__).parent
 ABOUT = "about.txt"
 """In each demo: a line for each file, which is shown and not copied."""
@@ -46,8 +48,8 @@ def demo(name: str = "penguins") -> DemoFolder:
     """
     source = FILES / name
     if not (source / ABOUT).is_file():
-        known = ", ".join(sorted(path.parent.name for path in FILES.glob(f"*/{ABOUT}")))
-        raise ValueError(f"There is no demo {name!r}. There is: {known}.")
+        known = sorted(path.parent.name for path in FILES.glob(f"*/{ABOUT}"))
+        raise ValueError(f"There is no demo {name!r}.{did_you_mean(name, known)} The demos are {', '.join(known)}.")
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-")).resolve()
     atexit.register(_remove, folder)
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(ABOUT, "__pycache__"))

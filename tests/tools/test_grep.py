@@ -161,6 +161,11 @@ async def test_bad_arguments(workspace: Workspace, arguments: dict[str, Any], me
         await workspace.call("grep", arguments)
 
 
+async def test_a_pattern_that_a_person_typed_without_quotes(workspace: Workspace) -> None:
+    with pytest.raises(ToolError, match=r"File not found: .*weights\. A pattern with spaces needs quotes\."):
+        await workspace.call("grep", {"pattern": "def", "path": "weights"}, by="user")
+
+
 async def test_a_bad_pattern_without_ripgrep(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

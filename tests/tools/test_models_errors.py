@@ -300,6 +300,12 @@ async def test_no_proxy_stands_before_a_server_of_this_machine(tmp_path: Path, m
     assert models.text(received) == "direct"
 
 
+async def test_an_unreachable_server_of_this_machine(tmp_path: Path) -> None:
+    async with models.model(tmp_path, "openai", "http://127.0.0.1:9/v1") as asked:
+        with pytest.raises(ModelError, match=r"no connection to 127\.0\.0\.1:9: .*Is its server running\?"):
+            await models.collect(asked)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("HTTPS_PROXY", "nonsense://x"), ("SSL_CERT_FILE", "/nowhere/ca.pem")],

@@ -95,12 +95,12 @@ class ModelResolver:
             text = f"{id} is not spoken to here: it would take {UNSUPPORTED[id]}"
             raise ModelError(f"{text}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
         if not self._enabled(id):
-            text = f"the provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
+            text = f"The provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
             raise ModelError(text, "setup", provider=id)
         described = self._described(id, named)
         if described is None:
             everyone = [*named, *BUILT_IN, "scripted"]
-            text = f"there is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
+            text = f"There is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
             raise ModelError(f"{text} There are {', '.join(everyone)}; {own}", "setup", provider=name)
         to_trust = trust_subject(self._workspace, id)
@@ -142,7 +142,7 @@ class ModelResolver:
 
     def _no_provider_error(self, model: str) -> ModelError:
         if not model:
-            return ModelError("no model is named; write one as provider:model, such as openai:gpt-5", "setup")
+            return ModelError("No model is named; write one as provider:model, such as openai:gpt-5", "setup")
         full_names = [f"{provider}:{model}" for provider in catalogue.providers_of(model)]
         if not full_names and (model in BUILT_IN or model in self.entries()):
             some = catalogue.models(model)[:3]

@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ...tools.web import sse
 from ..errors import ModelError
@@ -27,6 +28,7 @@ from .provider_adapter import (
     wire_name,
 )
 from .provider_errors import RequestContext
+from .trust import LOOPBACK
 
 if TYPE_CHECKING:
     import httpx2
@@ -91,7 +93,7 @@ class ProviderModel:
             key_from=key.source if key else "",
             key_names=provider.keys,
             similar_models=lambda: self._similar_models(self.info.model),
-            local=provider.keyless,
+            local=provider.keyless or urlsplit(url).hostname in LOOPBACK,
         )
         if (
             key is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import pydantic.dataclasses
 from pydantic import ConfigDict, Field
 
+from ...core.suggestions import did_you_mean
 from ..errors import RETRYABLE, Kind, ModelError
 from ..events import FinishReason, Usage
 
@@ -34,6 +36,13 @@ _DEFAULTS: dict[str, tuple[str, int | None]] = {
 def script_error(name: str, message: str) -> ModelError:
     """The error for a mistake in a script."""
     return ModelError(f"The script {name}: {message}", "script", provider="scripted")
+
+
+def missing_script_error(path: Path) -> ModelError:
+    """The error for a script's file that does not exist, with names beside it that resemble it."""
+    scripts = [file.name for file in path.parent.glob("*") if file.suffix in (".py", ".yaml", ".yml", ".json")]
+    text = f"There is no script {path}.{did_you_mean(path.name, scripts)}"
+    return ModelError(text, "script", provider="scripted")
 
 
 @dataclass(frozen=True, slots=True)

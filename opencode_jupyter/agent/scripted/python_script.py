@@ -23,9 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..errors import ModelError
 from ..model import Request
-from .answers import Say, as_say, script_error
+from .answers import Say, as_say, missing_script_error, script_error
 from .script import NextTurn, next_turn
 from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 
@@ -124,7 +123,7 @@ def python_script(path: Path) -> PythonScript:
     try:
         code = compile(path.read_bytes(), str(path), "exec")
     except FileNotFoundError:
-        raise ModelError(f"There is no script {path}", "script", provider="scripted") from None
+        raise missing_script_error(path) from None
     except OSError as error:
         raise script_error(path.name, f"it cannot be read: {error.strerror or error}") from None
     except (SyntaxError, ValueError) as error:

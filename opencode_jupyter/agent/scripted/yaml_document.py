@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError
-from .answers import script_error
+from .answers import missing_script_error, script_error
 
 MOST_VALUES = 500_000
 """Values that a script can hold. An alias counts each time, so a small file cannot expand without end."""
@@ -52,7 +51,7 @@ def read_document(path: Path) -> Document:
         text = path.read_bytes().decode("utf-8-sig")
         return Document(path.name, json.loads(text)) if path.suffix == ".json" else parse(text, path.name)
     except FileNotFoundError:
-        raise ModelError(f"There is no script {path}", "script", provider="scripted") from None
+        raise missing_script_error(path) from None
     except UnicodeDecodeError as error:
         raise script_error(str(path), f"it is not UTF-8: {error}") from None
     except (OSError, ValueError) as error:

@@ -163,6 +163,6 @@ async def test_files(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(ModelError, match="can't be reached"):
             await Talk(model).prompt("Go")
-    path.unlink()
-    with pytest.raises(ModelError, match="There is no script"):
+    path.rename(tmp_path / "lessons.yaml")
+    with pytest.raises(ModelError, match=r"There is no script .*lesson\.yaml\. Did you mean lessons\.yaml"):
         await Talk(model).prompt("Go")

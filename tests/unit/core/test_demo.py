@@ -37,8 +37,10 @@ def test_each_call_makes_another_folder() -> None:
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known() -> None:
-    with pytest.raises(ValueError, match=r"There is no demo 'forest'\. There is: penguins, sensors, shop\."):
-        opencode_jupyter.demo("forest")
+    with pytest.raises(
+        ValueError, match=r"There is no demo 'shp'\. Did you mean shop\? The demos are penguins, sensors, shop\."
+    ):
+        opencode_jupyter.demo("shp")
 
 
 def test_it_is_removed_when_the_process_ends(tmp_path: Path) -> None:
