@@ -32,6 +32,22 @@ def check_file_name(path: str) -> None:
         raise ToolError(f"The path {path!r} can't be a file name: {error.reason}.") from error
 
 
+def follow_links(path: str | os.PathLike[str]) -> str:
+    """The real path of a path: absolute, with its links followed as far as they lead somewhere.
+
+    Raises:
+        ToolError: a link on the way must not be read (``/proc/1/root``, before Python 3.13).
+    """
+    try:
+        return os.path.realpath(path)
+    except OSError as error:
+        where = os.fspath(error.filename or path)
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ToolError(
+            f"Where {os.fspath(path)} leads is not known: the link {where} can't be read ({reason})."
+        ) from error
+
+
 def make_private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for this user alone; existing ones keep their modes.
 
@@ -97,7 +113,7 @@ def contains(path: str | os.PathLike[str], directory: Path, worktree: Path) -> b
     if written == str(directory):
         return True
     return _inside(written, str(directory), str(worktree)) and _inside(
-        os.path.realpath(written), os.path.realpath(directory), os.path.realpath(worktree)
+        follow_links(written), follow_links(directory), follow_links(worktree)
     )
 
 
@@ -122,7 +138,7 @@ def relative(path: str | os.PathLike[str], directory: Path, worktree: Path, *, f
     base = str(worktree if versioned else directory)
     text = os.fspath(path)
     if follow:
-        base, text = os.path.realpath(base), os.path.realpath(text)
+        base, text = follow_links(base), follow_links(text)
     if not versioned and text != base and not text.startswith(base.rstrip(os.sep) + os.sep):
         return text
     shown = os.path.relpath(text, base)

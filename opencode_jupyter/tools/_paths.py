@@ -14,7 +14,7 @@ from typing import Literal
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
-from ..core.paths import check_file_name
+from ..core.paths import check_file_name, follow_links
 
 SUGGESTIONS = 3
 SUGGESTION_NAMES = 5_000
@@ -58,7 +58,7 @@ def folder_error(path: Path) -> ToolError:
 
 def real(path: Path) -> Path:
     """`path` with its links followed."""
-    return Path(os.path.realpath(path))
+    return Path(follow_links(path))
 
 
 def status(path: Path) -> os.stat_result | None:
@@ -216,10 +216,10 @@ def outside(ctx: ToolContext, path: Path) -> list[Path]:
     tops = [ctx.directory]
     if ctx.worktree != Path(ctx.worktree.anchor):
         tops.append(ctx.worktree)
-    actual = Path(os.path.realpath(path))
+    actual = Path(follow_links(path))
     locations = []
     if not any(path.is_relative_to(top) for top in tops):
         locations.append(path)
-    if not any(actual.is_relative_to(os.path.realpath(top)) for top in tops):
+    if not any(actual.is_relative_to(follow_links(top)) for top in tops):
         locations.append(actual)
     return list(dict.fromkeys(locations))

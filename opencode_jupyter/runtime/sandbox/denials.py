@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+from ...core.errors import ToolError
+from ...core.paths import follow_links
 from .policy import SandboxPolicy, is_within
 
 _REFUSED = re.compile(
@@ -39,8 +41,8 @@ def blocked_by(policy: SandboxPolicy, output: str, cwd: str) -> str | None:
         if refused or missing:
             for word in _PATH.findall(_PROGRAM.sub("", line)):
                 try:
-                    path = os.path.realpath(os.path.join(cwd, os.path.expanduser(word)))
-                except OSError:  # before Python 3.13, for a link that must not be read: /proc/1/root
+                    path = follow_links(os.path.join(cwd, os.path.expanduser(word)))
+                except ToolError:
                     continue
                 if any(is_within(path, hidden) for hidden in policy.hidden) and os.path.exists(path):
                     return f"reading {path}"

@@ -16,7 +16,7 @@ from typing import Literal
 from ...core import atomic
 from ...core.atomic import Write, write_all
 from ...core.errors import ToolError
-from ...core.paths import check_file_name
+from ...core.paths import check_file_name, follow_links
 from ..encoding import Text, decode, encode
 from .chunks import apply_chunks
 from .grammar import AddFile, DeleteFile, Hunk, PatchError, PatchFileError, UpdateFile, parse
@@ -215,14 +215,14 @@ class _Picture:
         """The path with the links of its folder followed, but not that at its end."""
         parent = self._real.get(path.parent)
         if parent is None:
-            parent = self._real[path.parent] = Path(os.path.realpath(path.parent))
+            parent = self._real[path.parent] = Path(follow_links(path.parent))
         return parent / path.name
 
     def _open(self, path: Path) -> Result:
         entry = self._entry(path)
         if entry in self.files:
             return self.files[entry]
-        real = Path(os.path.realpath(path)) if os.path.islink(entry) else entry
+        real = Path(follow_links(path)) if os.path.islink(entry) else entry
         if real not in self.files:
             content = self._read(path)
             self.files[real] = Result(real, path, content, content)

@@ -12,6 +12,8 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
+from ...core.errors import ToolError
+from ...core.paths import follow_links
 from ...core.permission.sensitive_files import is_startup_file
 from . import startup_files, tables
 from .shell_requests import ShellRequests, add
@@ -71,8 +73,8 @@ class Paths:
         self._requests = requests
         self._contains = contains
         self._home = home
-        self._protected = [os.path.realpath(folder) for folder in protected]
-        self._real = os.path.realpath(cwd) + os.sep if contains(cwd) else None
+        self._protected = [follow_links(folder) for folder in protected]
+        self._real = follow_links(cwd) + os.sep if contains(cwd) else None
         self._starts: list[str] | None = [str(cwd)]
         """Where relative paths may start by now; None when only running it can tell."""
         self._last = [str(cwd)]
@@ -211,8 +213,8 @@ class Paths:
     def _note_location(self, path: str, folder: bool, sure: bool) -> list[str]:
         written = os.path.normpath(path)
         try:
-            actual, physical = self._resolve(written), os.path.realpath(path) if ".." in path.split("/") else None
-        except OSError:  # before Python 3.13, for a link that must not be read: /proc/1/root
+            actual, physical = self._resolve(written), follow_links(path) if ".." in path.split("/") else None
+        except ToolError:
             self.unknown(path)
             return []
         if physical not in (None, actual):  # the shell's cd and the system read link/.. in other ways
@@ -238,9 +240,9 @@ class Paths:
         """The path with its links followed; a folder is looked up once."""
         folder, name = os.path.split(path)
         if folder not in self._real_folders:
-            self._real_folders[folder] = os.path.realpath(folder)
+            self._real_folders[folder] = follow_links(folder)
         joined = os.path.join(self._real_folders[folder], name)
-        return os.path.realpath(joined) if os.path.islink(joined) else joined
+        return follow_links(joined) if os.path.islink(joined) else joined
 
     def _is_plausible(self, path: str, actual: str) -> bool:
         """Return whether a text that leads out of the project is likely a path."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opencode_jupyter import ToolError, Workspace
+from opencode_jupyter.core.paths import follow_links
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED
 from opencode_jupyter.tools.shell.analysis import analyse
 from opencode_jupyter.tools.shell.shell_requests import ShellRequests
@@ -113,6 +116,34 @@ def test_a_link_that_must_not_be_read_leads_to_an_unknown_place(monkeypatch: pyt
 
     monkeypatch.setattr("os.path.realpath", realpath)
     assert read("cat /nowhere/link/etc/passwd").unknown == ["/nowhere/link/etc/passwd"]
+    with pytest.raises(ToolError, match="the link /nowhere/link can't be read"):
+        follow_links("/nowhere/link/etc/passwd")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["read", "write", "edit", "apply_patch"])
+async def test_tools_name_a_link_that_must_not_be_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to("/nowhere/link")
+    real = os.path.realpath
+
+    def realpath(path: str | Path, **options: Any) -> str:
+        if str(path).startswith(("/nowhere/link", f"{tmp_path}/link")):
+            raise PermissionError(13, "Permission denied", "/nowhere/link")
+        return real(path, **options)
+
+    patch = "*** Begin Patch\n*** Add File: link/x\n+a\n*** End Patch"
+    arguments: dict[str, dict[str, Any]] = {
+        "read": {"filePath": "link/x"},
+        "write": {"filePath": "link/x", "content": "a"},
+        "edit": {"filePath": "link/x", "oldString": "a", "newString": "b"},
+        "apply_patch": {"patchText": patch},
+    }
+    async with Workspace(tmp_path, {"permission": "allow"}, tmp_path / "data", store=False) as ws:
+        monkeypatch.setattr("os.path.realpath", realpath)
+        with pytest.raises(ToolError, match="/nowhere/link"):
+            await ws.call(name, arguments[name])
 
 
 def test_a_link_that_leads_out_is_outside(tmp_path: Path) -> None:
