@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from opencode_jupyter.tools.process import _supervisor
 from opencode_jupyter.tools.process import child as child_module
 from opencode_jupyter.tools.process.child import Child, Exit, Group, spawn
 from opencode_jupyter.tools.process.environment import clean_environment
@@ -339,3 +340,41 @@ sys.exit(not _supervisor.childless())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@linux
+async def test_a_supervisor_that_is_late_ends_the_command_of_a_killed_kernel() -> None:
+    """The kernel is killed when its command runs, but the supervisor has not been scheduled since it was told."""
+    code = """
+import asyncio, os, sys
+from opencode_jupyter.tools.process.child import spawn
+
+async def main():
+    await start("true").wait()
+    await asyncio.sleep(1)  # the next supervisor stands by
+    print(flush=True)
+    sys.stdin.readline()
+    await start("sleep 77.3 & echo; wait").wait()
+
+def start(command):
+    return spawn(["/bin/bash", "-c", command], cwd="/", env=dict(os.environ), on_output=lambda _: print(flush=True))
+
+asyncio.run(main())
+"""
+    kernel = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert kernel.stdin is not None and kernel.stdout is not None
+    kernel.stdout.readline()
+    program, supervisor = _supervisor.descendants(kernel.pid)[:2]
+    try:
+        os.kill(supervisor, signal.SIGSTOP)
+        kernel.stdin.write(b"\n")
+        kernel.stdin.flush()
+        assert kernel.stdout.readline()
+        kernel.kill()
+        kernel.communicate()
+        with anyio.fail_after(5):
+            while program in alive("_supervisor.py"):
+                await anyio.sleep(0.01)
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    assert await none_alive("sleep 77.3", 5)

@@ -203,8 +203,8 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        for name in ("TERM", "PIPE", "XFSZ", "INT", "QUIT", "HUP"):
+            signal.signal(signal.Signals["SIG" + name], signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -288,6 +288,8 @@ def wake_pipe() -> int:
 def stand_by(control: socket.socket, used: int, kernel: int) -> None:
     """Be the next supervisor: have the command's process ready, wait until it gets a request, see to its end."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
+    asked_to_end: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(1))
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     ours, theirs = socket.socketpair()
     child = os.fork()
@@ -298,13 +300,23 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
     control.close()
     wake = wake_pipe()
     childless()  # now, as in `rehearse`
+    poll = select.poll()
+    for descriptor in (wake, ours.fileno(), kernel):
+        poll.register(descriptor, select.POLLIN)
+    while not asked_to_end and ours.fileno() not in (ready := dict(poll.poll())):
+        if kernel in ready:
+            asked_to_end.append(1)
+        else:
+            with contextlib.suppress(BlockingIOError):
+                os.read(wake, 4096)
+    if asked_to_end:
+        end_all()  # the command may run already, though word of it was not read yet
+        return
     message, descriptors, _, _ = socket.recv_fds(ours, 1, 2)
     if not message:
         return
     with contextlib.suppress(OSError):
         os.write(used, b"1")
-    asked_to_end: list[int] = []
-    signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(1))
     sock = socket.socket(fileno=descriptors[0])
     failure = b""
     while chunk := ours.recv(4096):
