@@ -5,13 +5,20 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.kernels import PINS
+
+if TYPE_CHECKING:
+    from opencode_jupyter import Workspace
+    from tests.support.workspaces import OpenWorkspace
 
 # Where it is installed, jsonschema (and nbformat with it) takes a second to import: it compiles 38 grammars of URIs.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
@@ -30,6 +37,44 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(secrets.known, "_learned", {})
     monkeypatch.setattr(secrets.known, "_before", None)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The folder that `workspace` and `open_workspace` open; a file or folder of tests may have its own."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+async def open_workspace(project: Path, tmp_path: Path) -> AsyncIterator[OpenWorkspace]:
+    """Opens workspaces in which nothing asks, unless their configuration says so; the end of the test closes them."""
+    from opencode_jupyter import Workspace  # here: browser and kernel tests need none
+
+    async with AsyncExitStack() as opened:
+
+        async def enter(
+            config: dict[str, Any] | None = None,
+            *,
+            directory: str | PathLike[str] | None = None,
+            files: Mapping[str, str] | None = None,
+            data_dir: str | PathLike[str] | None = None,
+            **options: Any,
+        ) -> Workspace:
+            folder = Path(directory or project)
+            for name, text in (files or {}).items():
+                (folder / name).write_text(text)
+            rules = {"permission": {"*": "allow"}} if config is None else config
+            return await opened.enter_async_context(Workspace(folder, rules, data_dir or tmp_path / "data", **options))
+
+        yield enter
+
+
+@pytest.fixture
+async def workspace(open_workspace: OpenWorkspace) -> Workspace:
+    """A workspace in which nothing asks."""
+    return await open_workspace()
 
 
 # The same examples at each run, here as in CI, and no limit of time: the machine may be busy. `make fuzz` takes others.

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, InitContext, Tool, ToolError, ToolResult, UnknownToolError, Workspace, tool
 from opencode_jupyter.adapters._model_calls import LONGEST, wire_names
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -38,11 +38,11 @@ def draw(what: str) -> ToolResult:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        workspace.registry.register(weather)
-        workspace.registry.register(draw)
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    workspace = await open_workspace({}, store=False)
+    workspace.registry.register(weather)
+    workspace.registry.register(draw)
+    return workspace
 
 
 WEATHER = {
@@ -66,27 +66,27 @@ async def test_the_forms_of_the_three_apis(ws: Workspace) -> None:
     json.dumps(ws.tools.for_openai())
 
 
-async def test_the_tools_that_a_model_and_an_agent_are_offered(tmp_path: Path) -> None:
+async def test_the_tools_that_a_model_and_an_agent_are_offered(open_workspace: OpenWorkspace) -> None:
     config = {"permission": {"webfetch": "deny"}, "agent": {"reader": {"permission": {"edit": "deny"}}}}
 
     async def init(ctx: InitContext) -> dict[str, Any]:
         assert ctx.agent is not None
         return {"description": ctx.agent.name, "parameters": {"type": "object"}, "execute": lambda a, c: ""}
 
-    async with Workspace(tmp_path, config, tmp_path / "d", store=False) as ws:
-        ws.registry.register(Tool.define("who", init))
+    ws = await open_workspace(config, store=False)
+    ws.registry.register(Tool.define("who", init))
 
-        def names(**which: Any) -> dict[str, str]:
-            return {entry["name"]: entry["description"] for entry in ws.tools.for_anthropic(**which)}
+    def names(**which: Any) -> dict[str, str]:
+        return {entry["name"]: entry["description"] for entry in ws.tools.for_anthropic(**which)}
 
-        usual = names(model="anthropic:claude")
-        assert {"read", "edit", "write", "bash", "who"} <= usual.keys()
-        assert not {"webfetch", "invalid", "apply_patch"} & usual.keys()
-        patches = names(model="openai:gpt-5")
-        assert "apply_patch" in patches and "edit" not in patches
-        assert "edit" not in names(agent="reader")
-        assert names(agent="plan", names=["who"]) == {"who": "plan"}
-        assert list(names(names=["webfetch", "read"])) == ["read"]
+    usual = names(model="anthropic:claude")
+    assert {"read", "edit", "write", "bash", "who"} <= usual.keys()
+    assert not {"webfetch", "invalid", "apply_patch"} & usual.keys()
+    patches = names(model="openai:gpt-5")
+    assert "apply_patch" in patches and "edit" not in patches
+    assert "edit" not in names(agent="reader")
+    assert names(agent="plan", names=["who"]) == {"who": "plan"}
+    assert list(names(names=["webfetch", "read"])) == ["read"]
 
 
 async def test_wrong_names_and_agents(ws: Workspace) -> None:
@@ -234,19 +234,19 @@ async def test_tool_use_blocks(ws: Workspace, form: Any) -> None:
 # ---------------------------------------------------------------------- the pipeline
 
 
-async def test_calls_are_a_models_and_the_rules_decide(tmp_path: Path) -> None:
+async def test_calls_are_a_models_and_the_rules_decide(open_workspace: OpenWorkspace, project: Path) -> None:
     config = {"permission": {"bash": "ask", "read": "deny"}}
     parts: list[Any] = []
-    async with Workspace(tmp_path, config, tmp_path / "d", lambda request: "reject", store=False) as ws:
-        ws.bus.subscribe("message.part.updated", lambda event: parts.append(event))
-        blocks = [
-            {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "touch made", "description": "makes"}},
-            {"type": "tool_use", "id": "b", "name": "read", "input": {"filePath": "x"}},
-        ]
-        [message] = await ws.tools.run_anthropic(blocks)
+    ws = await open_workspace(config, approve=lambda request: "reject", store=False)
+    ws.bus.subscribe("message.part.updated", lambda event: parts.append(event))
+    blocks = [
+        {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "touch made", "description": "makes"}},
+        {"type": "tool_use", "id": "b", "name": "read", "input": {"filePath": "x"}},
+    ]
+    [message] = await ws.tools.run_anthropic(blocks)
     assert [r["is_error"] for r in message["content"]] == [True, True]
     assert "rejected permission" in message["content"][0]["content"]
-    assert not (tmp_path / "made").exists()
+    assert not (project / "made").exists()
     assert parts
 
 

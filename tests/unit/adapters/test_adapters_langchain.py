@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,15 +24,15 @@ from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel, Field
 
 from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult, Workspace, tool
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\nrest"
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 @langchain_tool
@@ -63,7 +62,7 @@ async def test_sync_and_async_tools(ws: Workspace) -> None:
         await ws.call("add", {"a": 1, "b": -1})
 
 
-async def test_the_rules_are_asked_by_its_id(tmp_path: Path) -> None:
+async def test_the_rules_are_asked_by_its_id(open_workspace: OpenWorkspace) -> None:
     asked: list[Any] = []
 
     def approve(request: Any) -> str:
@@ -71,13 +70,13 @@ async def test_the_rules_are_asked_by_its_id(tmp_path: Path) -> None:
         return "reject"
 
     config = {"permission": {"web_search": "ask"}}
-    async with Workspace(tmp_path, config, tmp_path / "d", approve, store=False) as ws:
-        registered = ws.registry.register(
-            StructuredTool.from_function(lambda q: q, name="web search", description="Search the web.")
-        )
-        assert registered.id == "web_search"
-        with pytest.raises(ToolError, match="rejected"):
-            await ws.call("web_search", {"q": "x"})
+    ws = await open_workspace(config, approve=approve, store=False)
+    registered = ws.registry.register(
+        StructuredTool.from_function(lambda q: q, name="web search", description="Search the web.")
+    )
+    assert registered.id == "web_search"
+    with pytest.raises(ToolError, match="rejected"):
+        await ws.call("web_search", {"q": "x"})
     assert asked == [("web_search", ["*"], ["*"])]
 
 
@@ -254,11 +253,11 @@ def test_live_tools_without_a_loop(tmp_path: Path) -> None:
         assert json.dumps(live.args)
 
 
-async def test_a_round_trip_keeps_names_defaults_and_rules(ws: Workspace) -> None:
+async def test_a_round_trip_keeps_names_defaults_and_rules(open_workspace: OpenWorkspace, ws: Workspace) -> None:
     ws.registry.register(add)
     [live] = ws.tools.for_langchain(names=["add"])
-    async with Workspace(ws.directory, data_dir=ws.data_dir / "other", store=False) as second:
-        second.registry.register(live)
-        assert (await second.call("add", {"a": 1})).output == "2"
-        with pytest.raises(InvalidArgumentsError):
-            await second.call("add", {"b": 1})
+    second = await open_workspace({}, directory=ws.directory, data_dir=ws.data_dir / "other", store=False)
+    second.registry.register(live)
+    assert (await second.call("add", {"a": 1})).output == "2"
+    with pytest.raises(InvalidArgumentsError):
+        await second.call("add", {"b": 1})

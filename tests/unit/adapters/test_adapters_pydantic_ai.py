@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,15 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
 from opencode_jupyter import Attachment, InvalidArgumentsError, ToolError, ToolResult, Workspace, tool
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\nrest"
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 @dataclass
@@ -187,31 +186,31 @@ async def test_the_schema_reaches_the_model(ws: Workspace) -> None:
     assert "filePath" in forms["read"].parameters_json_schema["properties"]
 
 
-async def test_rules_decide_and_the_agent_goes_on(tmp_path: Path) -> None:
+async def test_rules_decide_and_the_agent_goes_on(open_workspace: OpenWorkspace, project: Path) -> None:
     config = {"permission": {"bash": "ask"}}
-    async with Workspace(tmp_path, config, tmp_path / "d", lambda request: ("reject", "not now"), store=False) as ws:
-        call = ToolCallPart("bash", {"command": "touch made", "description": "makes a file"})
-        live = await ws.tools.afor_pydantic_ai(names=["bash"])
-        run = await Agent(scripted([call], [TextPart("ok")]), tools=live).run("go")
+    ws = await open_workspace(config, approve=lambda request: ("reject", "not now"), store=False)
+    call = ToolCallPart("bash", {"command": "touch made", "description": "makes a file"})
+    live = await ws.tools.afor_pydantic_ai(names=["bash"])
+    run = await Agent(scripted([call], [TextPart("ok")]), tools=live).run("go")
     assert run.output == "ok"
     [refused] = returns(run.all_messages())
     assert "not now" in str(refused.content)
-    assert not (tmp_path / "made").exists()
+    assert not (project / "made").exists()
 
 
-async def test_tools_that_rules_deny_are_left_out(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": {"secret": "deny"}}, tmp_path / "d", store=False) as ws:
-        ws.registry.register(secret)
-        ws.registry.register(weather)
-        names = {entry.name for entry in ws.tools.for_pydantic_ai()}
+async def test_tools_that_rules_deny_are_left_out(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"permission": {"secret": "deny"}}, store=False)
+    ws.registry.register(secret)
+    ws.registry.register(weather)
+    names = {entry.name for entry in ws.tools.for_pydantic_ai()}
     assert "weather" in names and not {"secret", "invalid"} & names
 
 
-async def test_a_round_trip(ws: Workspace) -> None:
+async def test_a_round_trip(open_workspace: OpenWorkspace, ws: Workspace) -> None:
     ws.registry.register(weather)
     live = ws.tools.for_pydantic_ai(names=["weather"])
-    async with Workspace(ws.directory, data_dir=ws.data_dir / "second", store=False) as second:
-        second.registry.register(live)
-        result = await second.call("weather", {"city": "Bonn", "days": 3})
-        assert result.output == "Bonn 3"
-        assert base64.b64encode(result.attachments[0].data) == base64.b64encode(PNG)
+    second = await open_workspace({}, directory=ws.directory, data_dir=ws.data_dir / "second", store=False)
+    second.registry.register(live)
+    result = await second.call("weather", {"city": "Bonn", "days": 3})
+    assert result.output == "Bonn 3"
+    assert base64.b64encode(result.attachments[0].data) == base64.b64encode(PNG)

@@ -20,6 +20,7 @@ from pydantic_ai import Tool as PydanticTool
 
 from opencode_jupyter import InvalidArgumentsError, Tool, ToolContext, ToolError, ToolResult, Workspace, tool
 from opencode_jupyter.adapters import adapt
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +28,8 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 # ---------------------------------------------------------------------- dicts

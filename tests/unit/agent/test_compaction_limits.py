@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +19,7 @@ from opencode_jupyter.agent.turns import ResultPiece
 from opencode_jupyter.core import ids
 from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 from opencode_jupyter.core.messages import Message, assistant_message, new_part, user_message
+from tests.support.workspaces import OpenWorkspace
 
 MODEL = {"providerID": "fake", "modelID": "m"}
 
@@ -76,9 +75,8 @@ def test_bounds(context: int, output: int, reserved: int | None, used: int) -> N
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, {}, tmp_path / "data") as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 def turn(conversation: Conversation, *outputs: int, tool: str = "read", **info: Any) -> Message:
@@ -172,12 +170,12 @@ async def test_pictures_count_and_failed_calls_do_not(ws: Workspace) -> None:
 
 
 @pytest.mark.anyio
-async def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"compaction": {"prune": False}}, tmp_path / "data", store=False) as ws:
-        conversation = Conversation(ws, ws.sessions.create("one"))
-        for _ in range(4):
-            turn(conversation, 100_000)
-        assert prune(conversation) == 0
+async def test_it_can_be_switched_off(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"compaction": {"prune": False}}, store=False)
+    conversation = Conversation(ws, ws.sessions.create("one"))
+    for _ in range(4):
+        turn(conversation, 100_000)
+    assert prune(conversation) == 0
 
 
 @given(turns=st.lists(st.lists(st.integers(0, 30_000), max_size=4), max_size=8))

@@ -18,8 +18,9 @@ from opencode_jupyter.agent.history import SUMMARY_QUESTION
 from opencode_jupyter.agent.model import Cost, Request
 from opencode_jupyter.agent.turns import CallPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core.errors import ToolError
-from tests.support.agents import QUIET, project
+from tests.support.agents import QUIET
 from tests.support.fake_model import FakeModel
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ def told(request: Request) -> str:
     return "\n".join(text for _, text in words(request.turns))
 
 
-async def test_a_full_window_is_summarised_and_the_work_goes_on(tmp_path: Path) -> None:
+async def test_a_full_window_is_summarised_and_the_work_goes_on(open_workspace: OpenWorkspace) -> None:
     model = FakeModel(
         [
             {"text": "I look.", "calls": READ, "usage": FULL},
@@ -49,17 +50,17 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(tmp_path: Path) 
     )
     compacted: list[Any] = []
     seen: list[tuple[str, Any]] = []
-    async with project(tmp_path, a_txt="hello\n") as ws:
-        ws.bus.subscribe("session.compacted", lambda event: compacted.append(event["properties"]))
-        run = ws.sessions.prompt("look at it", model=model)
-        run.on_change = lambda run, kind, thing: seen.append((kind, run.status if kind == "status" else thing))
-        answer = await run
-        session = answer.session
-        kept = [message.to_wire() for message in session.messages]
-        await ws.store.flush()  # type: ignore[union-attr]
-        ws.sessions._sessions.clear()
-        again = await ws.sessions.open(session.id)
-        assert [message.to_wire() for message in again.messages] == kept
+    ws = await open_workspace(files={"a.txt": "hello\n"})
+    ws.bus.subscribe("session.compacted", lambda event: compacted.append(event["properties"]))
+    run = ws.sessions.prompt("look at it", model=model)
+    run.on_change = lambda run, kind, thing: seen.append((kind, run.status if kind == "status" else thing))
+    answer = await run
+    session = answer.session
+    kept = [message.to_wire() for message in session.messages]
+    await ws.store.flush()  # type: ignore[union-attr]
+    ws.sessions._sessions.clear()
+    again = await ws.sessions.open(session.id)
+    assert [message.to_wire() for message in again.messages] == kept
     assert answer.text.strip() == "All done."
     assert answer.steps == 2
     assert compacted == [{"sessionID": session.id}]
@@ -98,10 +99,10 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(tmp_path: Path) 
     )
 
 
-async def test_it_can_be_switched_off(tmp_path: Path) -> None:
+async def test_it_can_be_switched_off(open_workspace: OpenWorkspace) -> None:
     model = FakeModel([{"calls": READ, "usage": FULL}, {"text": "Done."}], context=100_000)
-    async with project(tmp_path, a_txt="x", config={**QUIET, "compaction": {"auto": False}}) as ws:
-        answer = await ws.sessions.prompt("go", model=model)
+    ws = await open_workspace({**QUIET, "compaction": {"auto": False}}, files={"a.txt": "x"})
+    answer = await ws.sessions.prompt("go", model=model)
     assert [message.role for message in answer.session.messages] == ["user", "assistant", "assistant"]
 
 
@@ -110,11 +111,10 @@ async def filled(ws: Workspace, model: FakeModel) -> Any:
     return (await ws.sessions.prompt("first", model=model)).session
 
 
-async def test_what_the_provider_refuses_is_said_again_after_the_summary(tmp_path: Path) -> None:
+async def test_what_the_provider_refuses_is_said_again_after_the_summary(workspace: Workspace) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, {"text": "The summary."}, {"text": "Two."}])
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        answer = await session.prompt("second")
+    session = await filled(workspace, model)
+    answer = await session.prompt("second")
     assert answer.text.strip() == "Two."
     assert "second" not in told(model.requests[2])
     assert words(model.requests[3].turns) == [
@@ -130,24 +130,24 @@ async def test_what_the_provider_refuses_is_said_again_after_the_summary(tmp_pat
     ]
 
 
-async def test_in_the_midst_of_the_work_nothing_is_said_again(tmp_path: Path) -> None:
+async def test_in_the_midst_of_the_work_nothing_is_said_again(open_workspace: OpenWorkspace) -> None:
     turns = [{"text": "I look.", "calls": READ}, {"error": OVERFLOW}, {"text": "The summary."}, {"text": "Done."}]
     model = FakeModel(turns)
-    async with project(tmp_path, a_txt="hello") as ws:
-        answer = await ws.sessions.prompt("look", model=model)
+    ws = await open_workspace(files={"a.txt": "hello"})
+    answer = await ws.sessions.prompt("look", model=model)
     assert answer.text.strip() == "Done."
     assert words(model.requests[3].turns)[-1] == ("user", CONTINUE)
 
 
-async def test_less_is_told_until_it_fits(tmp_path: Path) -> None:
+async def test_less_is_told_until_it_fits(open_workspace: OpenWorkspace) -> None:
     def says(request: Request) -> dict[str, Any]:
         if request.agent != "compaction":
             return {"text": "Done."} if len(model.requests) > 3 else {"calls": READ * 3, "usage": FULL}
         return {"error": OVERFLOW} if len(told(request)) > 6_000 else {"text": "Short."}
 
     model = FakeModel(says, context=100_000)
-    async with project(tmp_path, a_txt="\n".join(f"line {i} {'x' * 60}" for i in range(300))) as ws:
-        answer = await ws.sessions.prompt("look", model=model)
+    ws = await open_workspace(files={"a.txt": "\n".join(f"line {i} {'x' * 60}" for i in range(300))})
+    answer = await ws.sessions.prompt("look", model=model)
     asked = [len(told(request)) for request in model.requests if request.agent == "compaction"]
     assert asked == sorted(asked, reverse=True)
     assert asked[-1] <= 6_000
@@ -156,7 +156,7 @@ async def test_less_is_told_until_it_fits(tmp_path: Path) -> None:
     assert any(message.info.get("summary") for message in answer.session.messages)
 
 
-async def test_what_cannot_fit_is_not_even_sent(tmp_path: Path) -> None:
+async def test_what_cannot_fit_is_not_even_sent(open_workspace: OpenWorkspace) -> None:
     model = FakeModel(
         lambda r: (
             {"text": "The summary."}
@@ -168,26 +168,25 @@ async def test_what_cannot_fit_is_not_even_sent(tmp_path: Path) -> None:
         context=2_000,
         output=100,
     )
-    async with project(tmp_path, a_txt="x" * 1_900 + "\n" + "y" * 1_900) as ws:
-        await ws.sessions.prompt("look", model=model)
+    ws = await open_workspace(files={"a.txt": "x" * 1900 + "\n" + "y" * 1900})
+    await ws.sessions.prompt("look", model=model)
     (asked,) = [request for request in model.requests if request.agent == "compaction"]
     assert len(told(asked)) / 4 < 1_900
 
 
-async def test_a_summary_that_does_not_fit_at_all_leaves_no_trace(tmp_path: Path) -> None:
+async def test_a_summary_that_does_not_fit_at_all_leaves_no_trace(workspace: Workspace) -> None:
     model = FakeModel(lambda r: {"error": OVERFLOW} if len(model.requests) > 1 else {"text": "One."})
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        with pytest.raises(ModelError, match="does not fit into the window of fake:m even after a summary") as caught:
-            await session.prompt("second")
-        assert caught.value.kind == "overflow"
-        assert "larger window" in str(caught.value)
-        assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
-        await ws.store.flush()  # type: ignore[union-attr]
-        assert len(await ws.store.messages(session.id)) == 3  # type: ignore[union-attr]
+    session = await filled(workspace, model)
+    with pytest.raises(ModelError, match="does not fit into the window of fake:m even after a summary") as caught:
+        await session.prompt("second")
+    assert caught.value.kind == "overflow"
+    assert "larger window" in str(caught.value)
+    assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
+    await workspace.store.flush()  # type: ignore[union-attr]
+    assert len(await workspace.store.messages(session.id)) == 3  # type: ignore[union-attr]
 
 
-async def test_no_summary_after_a_summary_for_ever(tmp_path: Path) -> None:
+async def test_no_summary_after_a_summary_for_ever(workspace: Workspace) -> None:
     model = FakeModel(
         lambda r: (
             {"text": "The summary."}
@@ -197,17 +196,16 @@ async def test_no_summary_after_a_summary_for_ever(tmp_path: Path) -> None:
             else {"text": "One."}
         )
     )
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        for _ in range(2):
-            with pytest.raises(ModelError) as caught:
-                await session.prompt("more")
-            assert caught.value.kind == "overflow"
+    session = await filled(workspace, model)
+    for _ in range(2):
+        with pytest.raises(ModelError) as caught:
+            await session.prompt("more")
+        assert caught.value.kind == "overflow"
     # once for each prompt: what could not be answered is cut in the next summary, so a session is never stuck for good
     assert [request.agent for request in model.requests] == ["build", *["build", "compaction", "build"] * 2]
 
 
-async def test_a_window_that_is_full_from_the_start(tmp_path: Path) -> None:
+async def test_a_window_that_is_full_from_the_start(open_workspace: OpenWorkspace) -> None:
     """The system prompt and the tools alone take more than what may be used: a summary at every step would not help."""
     model = FakeModel(
         lambda r: (
@@ -219,8 +217,8 @@ async def test_a_window_that_is_full_from_the_start(tmp_path: Path) -> None:
         ),
         context=100_000,
     )
-    async with project(tmp_path, a_txt="x") as ws:
-        answer = await ws.sessions.prompt("go", model=model)
+    ws = await open_workspace(files={"a.txt": "x"})
+    answer = await ws.sessions.prompt("go", model=model)
     steps = [request.agent for request in model.requests]
     assert all(steps[i : i + 2] != ["compaction", "compaction"] for i in range(len(steps)))
     assert steps.count("compaction") <= steps.count("build") / 1.5
@@ -237,78 +235,76 @@ async def test_a_window_that_is_full_from_the_start(tmp_path: Path) -> None:
         ({"error": RuntimeError("what a library raises")}, "other"),
     ],
 )
-async def test_a_summary_that_fails(tmp_path: Path, turn: dict[str, Any], kind: str) -> None:
+async def test_a_summary_that_fails(workspace: Workspace, turn: dict[str, Any], kind: str) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, turn])
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        with pytest.raises(ModelError) as caught:
-            await session.prompt("second")
-        assert caught.value.kind == kind
-        assert "must be summarised to continue, but fake:m gave no summary: " in str(caught.value)
-        assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
-        model._turns = lambda request: {"text": "Two."}
-        assert (await session.prompt("third")).text.strip() == "Two."
+    session = await filled(workspace, model)
+    with pytest.raises(ModelError) as caught:
+        await session.prompt("second")
+    assert caught.value.kind == kind
+    assert "must be summarised to continue, but fake:m gave no summary: " in str(caught.value)
+    assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
+    model._turns = lambda request: {"text": "Two."}
+    assert (await session.prompt("third")).text.strip() == "Two."
 
 
-async def test_it_is_asked_again_after_errors_that_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_asked_again_after_errors_that_go_away(
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
     busy = ModelError("busy", "overloaded", status=529)
     turns = [{"text": "One."}, {"error": OVERFLOW}, {"error": busy}, {"text": "Ha", "cut": busy}]
     model = FakeModel([*turns, {"text": "The summary."}, {"text": "Two."}])
     statuses: list[str] = []
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        run = session.prompt("second")
-        run.on_change = lambda run, kind, thing: statuses.append(run.status) if kind == "status" else None
-        await run
+    ws = await open_workspace()
+    session = await filled(ws, model)
+    run = session.prompt("second")
+    run.on_change = lambda run, kind, thing: statuses.append(run.status) if kind == "status" else None
+    await run
     (summary,) = [message for message in session.messages if message.info.get("summary")]
     assert summary.text.strip() == "The summary."
     assert statuses.count("retrying") == 2
     assert run.retry is None
 
 
-async def test_a_stop_while_it_summarises_leaves_no_trace(tmp_path: Path) -> None:
+async def test_a_stop_while_it_summarises_leaves_no_trace(workspace: Workspace) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, {"text": "Half of", "hang": "text"}, {"text": "Three."}])
-    async with project(tmp_path) as ws:
-        session = await filled(ws, model)
-        run = session.prompt("second")
-        task = asyncio.ensure_future(run.run())
-        await asyncio.wait_for(model.hanging.wait(), 10)
-        assert run.status == "compacting"
-        run.abort()
-        with pytest.raises(ToolError):
-            await task
-        assert model.closed == 1
-        assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
-        assert (await session.prompt("third")).text.strip() == "Three."
+    session = await filled(workspace, model)
+    run = session.prompt("second")
+    task = asyncio.ensure_future(run.run())
+    await asyncio.wait_for(model.hanging.wait(), 10)
+    assert run.status == "compacting"
+    run.abort()
+    with pytest.raises(ToolError):
+        await task
+    assert model.closed == 1
+    assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
+    assert (await session.prompt("third")).text.strip() == "Three."
 
 
-async def test_the_agents_own_model_and_the_plugins_words(tmp_path: Path) -> None:
+async def test_the_agents_own_model_and_the_plugins_words(workspace: Workspace) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, {"text": "The summary."}, {"text": "Two."}])
-    async with project(tmp_path) as ws:
 
-        def compacting(given: dict[str, Any], output: dict[str, Any]) -> None:
-            assert given["sessionID"] == session.id
-            output["prompt"] = "Say it in one line."
-            output["context"].append("The user likes tabs.")
+    def compacting(given: dict[str, Any], output: dict[str, Any]) -> None:
+        assert given["sessionID"] == session.id
+        output["prompt"] = "Say it in one line."
+        output["context"].append("The user likes tabs.")
 
-        ws.hooks.add("experimental.session.compacting", compacting)
-        del ws.agents["compaction"]  # switched off in the configuration
-        session = await filled(ws, model)
-        await session.prompt("second")
+    workspace.hooks.add("experimental.session.compacting", compacting)
+    del workspace.agents["compaction"]  # switched off in the configuration
+    session = await filled(workspace, model)
+    await session.prompt("second")
     assert told(model.requests[2]).endswith("Say it in one line.\n\nThe user likes tabs.")
     assert list(model.requests[2].system) == []
 
 
-async def test_a_summary_that_a_person_asks_for(tmp_path: Path) -> None:
+async def test_a_summary_that_a_person_asks_for(workspace: Workspace) -> None:
     model = FakeModel([{"text": "One."}, {"text": "The summary."}, {"text": "Two."}])
-    async with project(tmp_path) as ws:
-        run = ws.sessions.prompt("first", model=model)
-        session = (await run).session
-        await compact(run, auto=False)
-        assert session.messages[-1].info["summary"] is True
-        assert "first" in told(model.requests[1])
-        await session.prompt("second")
+    run = workspace.sessions.prompt("first", model=model)
+    session = (await run).session
+    await compact(run, auto=False)
+    assert session.messages[-1].info["summary"] is True
+    assert "first" in told(model.requests[1])
+    await session.prompt("second")
     assert words(model.requests[2].turns) == [
         ("user", SUMMARY_QUESTION),
         ("assistant", "The summary."),
@@ -316,7 +312,7 @@ async def test_a_summary_that_a_person_asks_for(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_second_summary_begins_with_the_first(tmp_path: Path) -> None:
+async def test_a_second_summary_begins_with_the_first(open_workspace: OpenWorkspace) -> None:
     model = FakeModel(
         [
             {"text": "One."},
@@ -328,21 +324,21 @@ async def test_a_second_summary_begins_with_the_first(tmp_path: Path) -> None:
             {"text": "Two."},
         ]
     )
-    async with project(tmp_path, a_txt="x") as ws:
-        session = await filled(ws, model)
-        await session.prompt("second")
+    ws = await open_workspace(files={"a.txt": "x"})
+    session = await filled(ws, model)
+    await session.prompt("second")
     asked = model.requests[5]
     assert words(asked.turns)[:2] == [("user", SUMMARY_QUESTION), ("assistant", "First summary.")]
     assert "One." not in told(asked)
     assert words(model.requests[6].turns)[1] == ("assistant", "Second summary.")
 
 
-async def test_pictures_are_named(tmp_path: Path) -> None:
+async def test_pictures_are_named(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, {"text": "The summary."}, {"text": "Two."}])
     (tmp_path / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(8))
-    async with project(tmp_path) as ws:
-        session = (await ws.sessions.prompt("first", model=model, files=[tmp_path / "p.png"])).session
-        await session.prompt("second", files=[tmp_path / "p.png"])
+    ws = await open_workspace()
+    session = (await ws.sessions.prompt("first", model=model, files=[tmp_path / "p.png"])).session
+    await session.prompt("second", files=[tmp_path / "p.png"])
     assert "[picture p.png]" in told(model.requests[2])
     last = model.requests[3].turns[-1]
     assert isinstance(last, Turn)

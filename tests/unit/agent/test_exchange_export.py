@@ -18,6 +18,7 @@ from tests.support.fake_model import FakeModel, Turn
 from tests.support.opencode_release import BINARY, Release
 from tests.support.release_form import assert_importable
 from tests.support.session_files import RECORDED, recorded
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -65,14 +66,14 @@ MAKERS = {"conversation": conversation, "by hand": by_hand}
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-async def test_a_release_would_take_what_is_exported(tmp_path: Path, maker: Any) -> None:
-    async with project(tmp_path, a_txt="hello\n") as workspace:
-        session = await maker(workspace)
-        data = await export(workspace, session)
-        assert_importable(data)
-        text = json.dumps(data, allow_nan=False)
-        assert "opencode_jupyter_mode" not in text
-        assert data == await export(workspace, session.id), "the same at each time"
+async def test_a_release_would_take_what_is_exported(open_workspace: OpenWorkspace, maker: Any) -> None:
+    workspace = await open_workspace(files={"a.txt": "hello\n"})
+    session = await maker(workspace)
+    data = await export(workspace, session)
+    assert_importable(data)
+    text = json.dumps(data, allow_nan=False)
+    assert "opencode_jupyter_mode" not in text
+    assert data == await export(workspace, session.id), "the same at each time"
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
@@ -103,16 +104,16 @@ async def test_without_a_store_the_same_comes_out(tmp_path: Path) -> None:
     assert kinds == first
 
 
-async def test_costs_and_tokens_are_summed(tmp_path: Path) -> None:
-    async with project(tmp_path, a_txt="hello\n") as workspace:
-        session = await conversation(workspace)
-        info = (await export(workspace, session))["info"]
+async def test_costs_and_tokens_are_summed(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace(files={"a.txt": "hello\n"})
+    session = await conversation(workspace)
+    info = (await export(workspace, session))["info"]
     answers = [message.info for message in session.messages if message.role == "assistant"]
     assert info["cost"] == pytest.approx(sum(answer["cost"] for answer in answers)) and info["cost"] > 0
     assert info["tokens"]["input"] == 100 + 200 + 300 + 400
 
 
-async def test_keys_that_an_older_release_left_out_are_filled_in(tmp_path: Path) -> None:
+async def test_keys_that_an_older_release_left_out_are_filled_in(workspace: Workspace) -> None:
     data = recorded("fork")
     del data["info"]["slug"], data["info"]["version"], data["info"]["tokens"], data["info"]["cost"]
     answer = data["messages"][1]["info"]
@@ -125,20 +126,18 @@ async def test_keys_that_an_older_release_left_out_are_filled_in(tmp_path: Path)
         if part["type"] == "tool":
             del part["state"]["title"], part["state"]["metadata"]
             part["state"]["attachments"] = [{"mime": "image/png", "url": "data:image/png;base64,eA=="}]
-    async with project(tmp_path) as workspace:
-        assert_importable(await export(workspace, await import_(workspace, data)))
+    assert_importable(await export(workspace, await import_(workspace, data)))
 
 
-async def test_half_a_surrogate_pair_does_not_spoil_the_file(tmp_path: Path) -> None:
+async def test_half_a_surrogate_pair_does_not_spoil_the_file(workspace: Workspace, tmp_path: Path) -> None:
     data = recorded("fork")
     data["messages"][0]["parts"][0]["text"] = "half: \ud83d, whole: 😀"
-    async with project(tmp_path) as workspace:
-        session = await import_(workspace, data)
-        path = await export_file(workspace, session, tmp_path / "out.json")
-        assert "😀" in path.read_text()
-        assert json.loads(path.read_bytes())["messages"][0]["parts"] == data["messages"][0]["parts"]
-        with pytest.raises(ToolError):
-            await export_file(workspace, session, tmp_path)
+    session = await import_(workspace, data)
+    path = await export_file(workspace, session, tmp_path / "out.json")
+    assert "😀" in path.read_text()
+    assert json.loads(path.read_bytes())["messages"][0]["parts"] == data["messages"][0]["parts"]
+    with pytest.raises(ToolError):
+        await export_file(workspace, session, tmp_path)
 
 
 @pytest.mark.skipif(not BINARY, reason="OPENCODE_BIN names no OpenCode release (tests/support/opencode_release.py)")

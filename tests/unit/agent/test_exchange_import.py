@@ -7,7 +7,6 @@ import copy
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,14 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.agent.exchange import SessionFileError, export, import_, import_session
 from opencode_jupyter.core.call_state import Completed, Failed
 from tests.support.session_files import RECORDED, recorded, sessions
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
-    (tmp_path / "project").mkdir()
-    async with Workspace(tmp_path / "project", data_dir=tmp_path / "data") as opened:
-        yield opened
+async def workspace(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 def at_home(data: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
@@ -40,17 +38,17 @@ def at_home(data: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 async def test_a_session_of_a_real_release_comes_in_whole_and_goes_out_as_it_came(
-    workspace: Workspace, file: Path
+    open_workspace: OpenWorkspace, workspace: Workspace, file: Path
 ) -> None:
     data = json.loads(file.read_text())
     session = await import_(workspace, file)
     assert await export(workspace, session) == at_home(data, workspace)
     assert [message.to_wire() for message in session.messages] == data["messages"]
     # And once more out of the store, by another workspace.
-    async with Workspace(workspace.directory, data_dir=workspace.data_dir) as later:
-        opened = await later.sessions.open(session.id)
-        assert [message.to_wire() for message in opened.messages] == data["messages"]
-        assert await export(later, opened.id) == at_home(data, workspace)
+    later = await open_workspace({}, directory=workspace.directory, data_dir=workspace.data_dir)
+    opened = await later.sessions.open(session.id)
+    assert [message.to_wire() for message in opened.messages] == data["messages"]
+    assert await export(later, opened.id) == at_home(data, workspace)
 
 
 async def test_every_kind_of_part_is_there(workspace: Workspace) -> None:
@@ -78,7 +76,9 @@ def test_generated_sessions_go_in_and_out_unchanged(data: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("store", [True, False])
-async def test_an_unknown_key_keeps_its_null_and_a_known_one_goes_out_without_it(tmp_path: Path, store: bool) -> None:
+async def test_an_unknown_key_keeps_its_null_and_a_known_one_goes_out_without_it(
+    open_workspace: OpenWorkspace, store: bool
+) -> None:
     data = recorded("fork")
     known = copy.deepcopy(data)
     (call,) = [part for part in data["messages"][1]["parts"] if part["type"] == "tool"]
@@ -86,21 +86,23 @@ async def test_an_unknown_key_keeps_its_null_and_a_known_one_goes_out_without_it
     for record in (data["info"], data["info"]["time"], message, message["time"], call, call["state"]["time"]):
         record["fromLater"] = None
     call["state"] |= {"fromLater": None, "attachments": []}
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=store) as workspace:
-        assert await export(workspace, await import_(workspace, data)) == at_home(data, workspace)
-        known["messages"][0]["info"]["system"] = known["info"]["parentID"] = None
-        (part,) = [part for part in known["messages"][1]["parts"] if part["type"] == "tool"]
-        part["metadata"] = part["state"]["time"]["compacted"] = None
-        out = await export(workspace, await import_(workspace, known, replace=True))
-        assert "null" not in json.dumps(out)
+    workspace = await open_workspace({}, store=store)
+    assert await export(workspace, await import_(workspace, data)) == at_home(data, workspace)
+    known["messages"][0]["info"]["system"] = known["info"]["parentID"] = None
+    (part,) = [part for part in known["messages"][1]["parts"] if part["type"] == "tool"]
+    part["metadata"] = part["state"]["time"]["compacted"] = None
+    out = await export(workspace, await import_(workspace, known, replace=True))
+    assert "null" not in json.dumps(out)
 
 
-async def test_what_a_later_release_adds_to_a_rule_of_the_session_is_kept(workspace: Workspace) -> None:
+async def test_what_a_later_release_adds_to_a_rule_of_the_session_is_kept(
+    open_workspace: OpenWorkspace, workspace: Workspace
+) -> None:
     data = recorded("child_of_task")
     data["info"]["permission"][0] |= {"fromLater": {"a": None}, "alsoLater": None}
     assert await export(workspace, await import_(workspace, data)) == at_home(data, workspace)
-    async with Workspace(workspace.directory, data_dir=workspace.data_dir) as later:
-        assert await export(later, data["info"]["id"]) == at_home(data, workspace)
+    later = await open_workspace({}, directory=workspace.directory, data_dir=workspace.data_dir)
+    assert await export(later, data["info"]["id"]) == at_home(data, workspace)
 
 
 async def test_the_same_session_again_is_left_alone_and_a_changed_one_becomes_a_copy(workspace: Workspace) -> None:
@@ -143,12 +145,12 @@ async def test_ids_that_belong_to_another_session_are_not_taken_from_it(workspac
 
 
 async def test_a_session_of_another_folder_stays_there_and_a_copy_comes_here(
-    workspace: Workspace, tmp_path: Path
+    open_workspace: OpenWorkspace, workspace: Workspace, tmp_path: Path
 ) -> None:
     first = await import_(workspace, recorded("fork"))
     (tmp_path / "other").mkdir()
-    async with Workspace(tmp_path / "other", data_dir=workspace.data_dir) as other:
-        taken = await import_session(other, recorded("fork"))
+    other = await open_workspace({}, directory=tmp_path / "other", data_dir=workspace.data_dir)
+    taken = await import_session(other, recorded("fork"))
     assert taken.how == "copy" and taken.session.id != first.id
     assert workspace.store is not None
     assert [row["info"]["id"] for row in await workspace.store.list_sessions(str(workspace.directory))] == [first.id]

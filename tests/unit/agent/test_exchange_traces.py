@@ -25,7 +25,6 @@ from opencode_jupyter.agent.exchange import (
     session_spans,
 )
 from opencode_jupyter.agent.exchange.spans import Span
-from tests.support.agents import project
 from tests.support.session_files import RECORDED, recorded, sessions
 
 pytestmark = pytest.mark.anyio
@@ -77,12 +76,11 @@ def test_calls_interleave_as_they_did() -> None:
     assert ("edit", "error") in seen
 
 
-async def test_events_go_to_a_file_line_by_line(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        session = await import_(workspace, recorded("picture_task_files"))
-        path = await export_jsonl(workspace, session, tmp_path / "events.jsonl")
-        lines = path.read_text().splitlines()
-        assert replayed([json.loads(line) for line in lines]) == await export(workspace, session)
+async def test_events_go_to_a_file_line_by_line(workspace: Workspace, tmp_path: Path) -> None:
+    session = await import_(workspace, recorded("picture_task_files"))
+    path = await export_jsonl(workspace, session, tmp_path / "events.jsonl")
+    lines = path.read_text().splitlines()
+    assert replayed([json.loads(line) for line in lines]) == await export(workspace, session)
 
 
 async def traced(workspace: Workspace, **options: Any) -> list[Span]:
@@ -92,10 +90,9 @@ async def traced(workspace: Workspace, **options: Any) -> list[Span]:
     return await session_spans(workspace, MAIN, **options)
 
 
-async def test_spans_are_nested_and_in_time(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        spans = await traced(workspace)
-        again = await traced(workspace)
+async def test_spans_are_nested_and_in_time(workspace: Workspace) -> None:
+    spans = await traced(workspace)
+    again = await traced(workspace)
     assert spans == again, "the same ids at every export"
     by_id = {span.id: span for span in spans}
     assert len(by_id) == len(spans) and len({span.trace for span in spans}) == 1
@@ -130,32 +127,29 @@ async def test_spans_are_nested_and_in_time(tmp_path: Path) -> None:
     assert spans[0].attributes["gen_ai.usage.input_tokens"] == 400
 
 
-async def test_content_is_told_only_when_asked_for(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        for name in ("session_export_1.18.33", "picture_task_files"):
-            session = await import_(workspace, recorded(name))
-            quiet = await export_otlp(workspace, session, tmp_path / "quiet.json")
-            loud = await export_otlp(workspace, session, tmp_path / "loud.json", content=True)
-            for word in ("shapes.py", "Could not find oldString", "I will look", "tidy up"):
-                assert word not in quiet.read_text()
-        assert "tidy up" in loud.read_text()
-        assert "3.14159" in loud.read_text()
+async def test_content_is_told_only_when_asked_for(workspace: Workspace, tmp_path: Path) -> None:
+    for name in ("session_export_1.18.33", "picture_task_files"):
+        session = await import_(workspace, recorded(name))
+        quiet = await export_otlp(workspace, session, tmp_path / "quiet.json")
+        loud = await export_otlp(workspace, session, tmp_path / "loud.json", content=True)
+        for word in ("shapes.py", "Could not find oldString", "I will look", "tidy up"):
+            assert word not in quiet.read_text()
+    assert "tidy up" in loud.read_text()
+    assert "3.14159" in loud.read_text()
 
 
-async def test_failures_are_told(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        calls = await session_spans(workspace, await import_(workspace, recorded("session_export_1.18.33")))
-        stopped = await session_spans(workspace, await import_(workspace, recorded("compacted_stopped_reverted")))
+async def test_failures_are_told(workspace: Workspace) -> None:
+    calls = await session_spans(workspace, await import_(workspace, recorded("session_export_1.18.33")))
+    stopped = await session_spans(workspace, await import_(workspace, recorded("compacted_stopped_reverted")))
     assert [span.name for span in calls if span.error] == ["execute_tool edit", "execute_tool read"]
     failed = [span for span in stopped if "error.type" in span.attributes]
     assert [(span.name, span.attributes["error.type"]) for span in failed] == [("chat m", "MessageAbortedError")]
 
 
-async def test_attribute_names_are_those_of_the_conventions(tmp_path: Path) -> None:
+async def test_attribute_names_are_those_of_the_conventions(workspace: Workspace) -> None:
     known = {value for value in vars(names).values() if isinstance(value, str)} | {ERROR_TYPE}
     operations = {one.value for one in names.GenAiOperationNameValues}
-    async with project(tmp_path) as workspace:
-        spans = await traced(workspace, content=True)
+    spans = await traced(workspace, content=True)
     used = {key for span in spans for key in span.attributes}
     assert {key for key in used if not key.startswith("opencode.")} <= known
     assert {span.attributes["gen_ai.operation.name"] for span in spans} == operations & {
@@ -165,25 +159,23 @@ async def test_attribute_names_are_those_of_the_conventions(tmp_path: Path) -> N
     }
 
 
-async def test_spans_go_to_an_exporter(tmp_path: Path) -> None:
+async def test_spans_go_to_an_exporter(workspace: Workspace) -> None:
     exporter = InMemorySpanExporter()
-    async with project(tmp_path) as workspace:
-        spans = await traced(workspace)
-        assert await send(workspace, MAIN, exporter) == len(spans)
-        sent = exporter.get_finished_spans()
-        assert [(one.name, f"{one.context.span_id:016x}") for one in sent] == [(one.name, one.id) for one in spans]
-        assert [f"{one.parent.span_id:016x}" if one.parent else "" for one in sent] == [one.parent for one in spans]
-        assert sent[0].start_time == spans[0].start * 1_000_000
-        assert sent[1].kind.name == "CLIENT"
-        exporter.shutdown()
-        with pytest.raises(ToolError, match="could not send"):
-            await send(workspace, MAIN, exporter)
+    spans = await traced(workspace)
+    assert await send(workspace, MAIN, exporter) == len(spans)
+    sent = exporter.get_finished_spans()
+    assert [(one.name, f"{one.context.span_id:016x}") for one in sent] == [(one.name, one.id) for one in spans]
+    assert [f"{one.parent.span_id:016x}" if one.parent else "" for one in sent] == [one.parent for one in spans]
+    assert sent[0].start_time == spans[0].start * 1_000_000
+    assert sent[1].kind.name == "CLIENT"
+    exporter.shutdown()
+    with pytest.raises(ToolError, match="could not send"):
+        await send(workspace, MAIN, exporter)
 
 
-async def test_the_file_is_otlp(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        spans = await traced(workspace, content=True)
-        path = await export_otlp(workspace, MAIN, tmp_path / "spans.json", content=True)
+async def test_the_file_is_otlp(workspace: Workspace, tmp_path: Path) -> None:
+    spans = await traced(workspace, content=True)
+    path = await export_otlp(workspace, MAIN, tmp_path / "spans.json", content=True)
     # The JSON form writes ids in hexadecimal, which protobuf's own reader takes for base64: only the shape is checked.
     read = json_format.Parse(path.read_text(), trace_pb2.TracesData())
     (scope,) = read.resource_spans[0].scope_spans

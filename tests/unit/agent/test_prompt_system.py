@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from opencode_jupyter.agent.model import ModelInfo, ToolSpec
 from opencode_jupyter.agent.prompt import reminders, system_prompt
 from opencode_jupyter.agent.prompt.system import environment
 from opencode_jupyter.core.permission.modes import set_mode
+from tests.support.workspaces import OpenWorkspace
 
 INFO = ModelInfo("openai", "gpt-5", name="GPT-5")
 NAMES = ("read", "edit", "bash", "grep")
@@ -23,13 +23,14 @@ def specs(*names: str) -> list[ToolSpec]:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]:
+async def ws(
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
-    (tmp_path / "project" / ".git").mkdir(parents=True)
+    (project / ".git").mkdir()
     config = {"agent": {"mine": {"prompt": "You are mine."}}}
-    async with Workspace(tmp_path / "project", config, tmp_path / "data") as workspace:
-        yield workspace
+    return await open_workspace(config)
 
 
 @pytest.mark.anyio
@@ -88,15 +89,15 @@ async def test_the_same_object_until_something_changes(ws: Workspace) -> None:
 
 
 @pytest.mark.anyio
-async def test_where_it_is(tmp_path: Path, ws: Workspace) -> None:
+async def test_where_it_is(open_workspace: OpenWorkspace, tmp_path: Path, ws: Workspace) -> None:
     said = environment(ws, INFO, datetime.date(2026, 2, 3))
     assert "- Date: 2026-02-03, Tuesday" in said
     assert f"a git repository with its top in {ws.worktree}" in said
     (tmp_path / "plain").mkdir()
-    async with Workspace(tmp_path / "plain", data_dir=tmp_path / "data", store=False) as plain:
-        if str(plain.worktree) == plain.worktree.anchor:
-            assert "not under git" in environment(plain, ModelInfo("fake", "m"))
-        assert "- Model: fake:m" in environment(plain, ModelInfo("fake", "m"))
+    plain = await open_workspace({}, directory=tmp_path / "plain", store=False)
+    if str(plain.worktree) == plain.worktree.anchor:
+        assert "not under git" in environment(plain, ModelInfo("fake", "m"))
+    assert "- Model: fake:m" in environment(plain, ModelInfo("fake", "m"))
 
 
 @pytest.mark.anyio

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from opencode_jupyter.core.messages import part_id
 from opencode_jupyter.core.sessions import Session
 from tests.support.fake_model import FakeModel
 from tests.support.repository import git, repository
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 ALLOW = {"permission": {"*": "allow"}, "formatter": False}
@@ -39,9 +39,8 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def ws(project: Path, tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(project, ALLOW, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace(ALLOW)
 
 
 def write(name: str, content: str) -> list[Any]:
@@ -295,33 +294,31 @@ async def test_an_ignored_file_that_stands_there_is_not_overwritten(ws: Workspac
     assert (project / "mine.txt").read_text() == "a new one of mine"
 
 
-async def test_without_git_what_tools_wrote_comes_back(tmp_path: Path) -> None:
+async def test_without_git_what_tools_wrote_comes_back(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "a.txt").write_text("one")
     (folder / "b.txt").write_text("one")
-    async with Workspace(folder, ALLOW, data_dir=tmp_path / "data") as ws:
-        read = [["read", {"filePath": name}] for name in ("a.txt", "b.txt")]
-        session = (
-            await ask(ws, None, read, [write("a.txt", "2"), write("b.txt", "2"), write("new/c.txt", "2")])
-        ).session
-        await ask(ws, session, [write("a.txt", "3"), bash("echo s > shell.txt")])
-        (folder / "b.txt").write_text("I")
-        done = await session.revert(0)
-        assert files(folder) == {"a.txt": "one", "b.txt": "I", "shell.txt": "s\n"}
-        assert list(done.kept) == [str(folder / "b.txt")] and "git init" in done.note
-        done = await session.unrevert()
-        assert files(folder) == {"a.txt": "3", "b.txt": "I", "new/c.txt": "2", "shell.txt": "s\n"}
+    ws = await open_workspace(ALLOW, directory=folder)
+    read = [["read", {"filePath": name}] for name in ("a.txt", "b.txt")]
+    session = (await ask(ws, None, read, [write("a.txt", "2"), write("b.txt", "2"), write("new/c.txt", "2")])).session
+    await ask(ws, session, [write("a.txt", "3"), bash("echo s > shell.txt")])
+    (folder / "b.txt").write_text("I")
+    done = await session.revert(0)
+    assert files(folder) == {"a.txt": "one", "b.txt": "I", "shell.txt": "s\n"}
+    assert list(done.kept) == [str(folder / "b.txt")] and "git init" in done.note
+    done = await session.unrevert()
+    assert files(folder) == {"a.txt": "3", "b.txt": "I", "new/c.txt": "2", "shell.txt": "s\n"}
 
 
-async def test_words_alone_need_no_git(tmp_path: Path) -> None:
+async def test_words_alone_need_no_git(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
-    async with Workspace(tmp_path / "plain", ALLOW, data_dir=tmp_path / "data") as ws:
-        session = (await ask(ws, None)).session
-        done = await session.revert(0)
-        assert (done.messages, done.note) == (2, "")
-        await session.unrevert()
-        assert len(visible(session)) == 2
+    ws = await open_workspace(ALLOW, directory=tmp_path / "plain")
+    session = (await ask(ws, None)).session
+    done = await session.revert(0)
+    assert (done.messages, done.note) == (2, "")
+    await session.unrevert()
+    assert len(visible(session)) == 2
 
 
 NAMES = ["a.txt", "d/x", "d/y", "d", "new\nline", "mine.txt"]
@@ -379,7 +376,7 @@ async def test_any_way_through_the_messages(
 
 @pytest.mark.parametrize("with_git", [True, False])
 async def test_a_session_can_edit_after_revert_and_unrevert(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
 ) -> None:
     monkeypatch.delenv("OPENCODE_DISABLE_FILETIME_CHECK")
     folder = project if with_git else tmp_path / "plain"
@@ -387,13 +384,13 @@ async def test_a_session_can_edit_after_revert_and_unrevert(
     (folder / "a.txt").write_text("one\n")
     edit = ["edit", {"filePath": "a.txt", "oldString": "one", "newString": "two"}]
     back = ["edit", {"filePath": "a.txt", "oldString": "two", "newString": "three"}]
-    async with Workspace(folder, ALLOW, data_dir=tmp_path / "data") as workspace:
-        first = await ask(workspace, None, [["read", {"filePath": "a.txt"}]], [edit])
-        await revert(workspace, first.session)
-        assert (folder / "a.txt").read_text() == "one\n"
-        await workspace.call("edit", edit[1], session=first.session)
-        workspace.changes.undo()
-        await unrevert(workspace, first.session)
-        assert (folder / "a.txt").read_text() == "two\n"
-        await workspace.call("edit", back[1], session=first.session)
-        assert (folder / "a.txt").read_text() == "three\n"
+    workspace = await open_workspace(ALLOW, directory=folder)
+    first = await ask(workspace, None, [["read", {"filePath": "a.txt"}]], [edit])
+    await revert(workspace, first.session)
+    assert (folder / "a.txt").read_text() == "one\n"
+    await workspace.call("edit", edit[1], session=first.session)
+    workspace.changes.undo()
+    await unrevert(workspace, first.session)
+    assert (folder / "a.txt").read_text() == "two\n"
+    await workspace.call("edit", back[1], session=first.session)
+    assert (folder / "a.txt").read_text() == "three\n"

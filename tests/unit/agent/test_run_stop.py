@@ -18,6 +18,7 @@ from opencode_jupyter.agent.turns import CallPiece, ResultPiece
 from opencode_jupyter.core.errors import ToolAbortedError
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel, Turn
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -70,86 +71,83 @@ def _config(point: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_stop(tmp_path: Path, point: str) -> None:
+async def test_stop(open_workspace: OpenWorkspace, point: str) -> None:
     turn, there = POINTS[point]
     model = FakeModel([turn])
-    async with project(tmp_path, config=_config(point)) as workspace:
-        run = workspace.sessions.prompt("x", model=model)
-        task = await _at(run, model, there)
-        threading.Thread(target=run.abort).start()
-        with pytest.raises(ToolAbortedError) as caught:
-            await task
-        assert caught.value.reason == "stopped"
-        assert run.status == "stopped"
-        assert not _sleeps()
-        last = run.session.messages[-1]
-        assert last.info["error"]["name"] == "MessageAbortedError"
-        assert last.info["time"]["completed"]
-        assert {part.state.status for part in last.calls} <= {"completed", "error"}
-        if "streaming" in point or point == "request sent":
-            assert model.closed == 1
-        if point == "text streaming":
-            assert last.text.strip() == "Half of it"
-        await _goes_on(workspace, run)
-        assert not (workspace.directory / "a.txt").exists()
+    workspace = await open_workspace(_config(point))
+    run = workspace.sessions.prompt("x", model=model)
+    task = await _at(run, model, there)
+    threading.Thread(target=run.abort).start()
+    with pytest.raises(ToolAbortedError) as caught:
+        await task
+    assert caught.value.reason == "stopped"
+    assert run.status == "stopped"
+    assert not _sleeps()
+    last = run.session.messages[-1]
+    assert last.info["error"]["name"] == "MessageAbortedError"
+    assert last.info["time"]["completed"]
+    assert {part.state.status for part in last.calls} <= {"completed", "error"}
+    if "streaming" in point or point == "request sent":
+        assert model.closed == 1
+    if point == "text streaming":
+        assert last.text.strip() == "Half of it"
+    await _goes_on(workspace, run)
+    assert not (workspace.directory / "a.txt").exists()
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_whoever_awaits_is_cancelled(tmp_path: Path, point: str) -> None:
+async def test_whoever_awaits_is_cancelled(open_workspace: OpenWorkspace, point: str) -> None:
     turn, there = POINTS[point]
     model = FakeModel([turn])
-    async with project(tmp_path, config=_config(point)) as workspace:
-        run = workspace.sessions.prompt("x", model=model)
+    workspace = await open_workspace(_config(point))
+    run = workspace.sessions.prompt("x", model=model)
 
-        async def waits() -> None:
-            await run
+    async def waits() -> None:
+        await run
 
-        waiter = asyncio.create_task(waits())
-        async with asyncio.timeout(20):
-            while not there(run, model):
-                await asyncio.sleep(0.01)
-        waiter.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiter
-        assert run.status == "stopped"
-        assert not _sleeps()
-        await _goes_on(workspace, run)
+    waiter = asyncio.create_task(waits())
+    async with asyncio.timeout(20):
+        while not there(run, model):
+            await asyncio.sleep(0.01)
+    waiter.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiter
+    assert run.status == "stopped"
+    assert not _sleeps()
+    await _goes_on(workspace, run)
 
 
-async def test_stop_before_it_begins(tmp_path: Path) -> None:
+async def test_stop_before_it_begins(workspace: Workspace) -> None:
     model = FakeModel([{"text": "x"}])
-    async with project(tmp_path) as workspace:
-        run = workspace.sessions.prompt("x", model=model)
-        run.abort()
-        with pytest.raises(ToolAbortedError):
-            await run
-        assert model.requests == []
+    run = workspace.sessions.prompt("x", model=model)
+    run.abort()
+    with pytest.raises(ToolAbortedError):
+        await run
+    assert model.requests == []
 
 
-async def test_stop_while_it_waits_to_ask_again(tmp_path: Path) -> None:
+async def test_stop_while_it_waits_to_ask_again(workspace: Workspace) -> None:
     from opencode_jupyter.agent.errors import ModelError
 
     limited = ModelError("slow down", "rate_limit", status=429, retry_after=300)
     model = FakeModel([{"error": limited}])
-    async with project(tmp_path) as workspace:
-        run = workspace.sessions.prompt("x", model=model)
-        task = await _at(run, model, lambda run, model: run.status == "retrying")
-        assert run.retry is not None
-        run.abort()
-        with pytest.raises(ToolAbortedError):
-            await task
-        await _goes_on(workspace, run)
+    run = workspace.sessions.prompt("x", model=model)
+    task = await _at(run, model, lambda run, model: run.status == "retrying")
+    assert run.retry is not None
+    run.abort()
+    with pytest.raises(ToolAbortedError):
+        await task
+    await _goes_on(workspace, run)
 
 
-async def test_a_stopped_call_does_not_stop_the_run(tmp_path: Path) -> None:
+async def test_a_stopped_call_does_not_stop_the_run(workspace: Workspace) -> None:
     model = FakeModel([{"calls": [SLEEP]}, {"text": "Then not."}])
-    async with project(tmp_path) as workspace:
-        run = workspace.sessions.prompt("x", model=model)
-        task = await _at(run, model, lambda run, model: _sleeps())
-        run.calls[0].abort("stopped")
-        answer = await task
-        assert answer.text.strip() == "Then not."
-        assert run.calls[0].part.outcome == "stopped"
+    run = workspace.sessions.prompt("x", model=model)
+    task = await _at(run, model, lambda run, model: _sleeps())
+    run.calls[0].abort("stopped")
+    answer = await task
+    assert answer.text.strip() == "Then not."
+    assert run.calls[0].part.outcome == "stopped"
 
 
 async def test_a_workspace_that_closes_ends_its_runs(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from opencode_jupyter import Workspace
 from opencode_jupyter.agent.structured import StructuredOutput
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolAbortedError, ToolError
 from opencode_jupyter.tools.web.sse import events
@@ -40,18 +41,17 @@ class Node(BaseModel):
     inner: list[Node] = []
 
 
-async def test_who_leaves_the_events_may_ask_again_at_once(tmp_path: Path) -> None:
+async def test_who_leaves_the_events_may_ask_again_at_once(workspace: Workspace) -> None:
     model = FakeModel([{"text": "words", "hang": "text"}, {"text": "next"}])
-    async with project(tmp_path) as workspace:
-        session = workspace.sessions.create()
-        run = session.prompt("x", model=model)
-        async for event in run:
-            if event["type"] == "message.part.delta":
-                break
-        assert (await session.prompt("y", model=model)).text.strip() == "next"
-        assert run.status == "stopped"
-        with pytest.raises(ToolAbortedError):
-            await run
+    session = workspace.sessions.create()
+    run = session.prompt("x", model=model)
+    async for event in run:
+        if event["type"] == "message.part.delta":
+            break
+    assert (await session.prompt("y", model=model)).text.strip() == "next"
+    assert run.status == "stopped"
+    with pytest.raises(ToolAbortedError):
+        await run
 
 
 async def test_a_cancelled_wait_leaves_no_complaint(tmp_path: Path) -> None:
@@ -75,22 +75,21 @@ async def test_a_cancelled_wait_leaves_no_complaint(tmp_path: Path) -> None:
     assert said == []
 
 
-async def test_a_refused_prompt_says_nothing_of_the_session_at_work(tmp_path: Path) -> None:
+async def test_a_refused_prompt_says_nothing_of_the_session_at_work(workspace: Workspace) -> None:
     model = FakeModel([{"text": "words", "hang": "text"}])
-    async with project(tmp_path) as workspace:
-        session = workspace.sessions.create()
-        busy = session.prompt("x", model=model)
-        task = asyncio.ensure_future(busy.run())
-        await model.hanging.wait()
-        told: list[str] = []
-        unsubscribe = workspace.bus.subscribe("*", lambda event: told.append(event["type"]))
-        with pytest.raises(ToolError, match="is running"):
-            await session.prompt("y", model=model)
-        unsubscribe()
-        assert not [one for one in told if one.startswith("session.")], "it is not idle"
-        busy.abort()
-        with pytest.raises(ToolAbortedError):
-            await task
+    session = workspace.sessions.create()
+    busy = session.prompt("x", model=model)
+    task = asyncio.ensure_future(busy.run())
+    await model.hanging.wait()
+    told: list[str] = []
+    unsubscribe = workspace.bus.subscribe("*", lambda event: told.append(event["type"]))
+    with pytest.raises(ToolError, match="is running"):
+        await session.prompt("y", model=model)
+    unsubscribe()
+    assert not [one for one in told if one.startswith("session.")], "it is not idle"
+    busy.abort()
+    with pytest.raises(ToolAbortedError):
+        await task
 
 
 async def test_a_new_session_is_said_to_be_busy_and_then_idle(tmp_path: Path) -> None:
@@ -115,25 +114,24 @@ async def test_a_new_session_is_said_to_be_busy_and_then_idle(tmp_path: Path) ->
         ({"max_steps": True}, "whole number"),
     ],
 )
-async def test_what_is_not_of_its_kind_is_refused_at_once(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
-    async with project(tmp_path) as workspace:
-        with pytest.raises(InvalidArgumentsError, match=said):
-            workspace.sessions.prompt("x", **wrong)
+async def test_what_is_not_of_its_kind_is_refused_at_once(
+    workspace: Workspace, wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidArgumentsError, match=said):
+        workspace.sessions.prompt("x", **wrong)
 
 
-async def test_a_strict_type(tmp_path: Path) -> None:
+async def test_a_strict_type(workspace: Workspace) -> None:
     given = {"colour": "red", "day": "2024-01-02", "id": "12345678-1234-5678-1234-567812345678"}
     model = FakeModel([{"calls": [["StructuredOutput", given]]}])
-    async with project(tmp_path) as workspace:
-        answer = await workspace.sessions.prompt("x", model=model, format=Strict)
+    answer = await workspace.sessions.prompt("x", model=model, format=Strict)
     assert answer.value == Strict(colour=Colour.RED, day=datetime.date(2024, 1, 2), id=UUID(given["id"]))
 
 
-async def test_a_list_of_models_is_kept_as_json(tmp_path: Path) -> None:
+async def test_a_list_of_models_is_kept_as_json(workspace: Workspace) -> None:
     model = FakeModel([{"calls": [["StructuredOutput", {"value": [{"name": "a", "inner": [{"name": "b"}]}]}]]}])
-    async with project(tmp_path) as workspace:
-        answer = await workspace.sessions.prompt("x", model=model, format=list[Node])
-        kept = answer.calls[0].to_wire()["state"]["metadata"]["value"]
+    answer = await workspace.sessions.prompt("x", model=model, format=list[Node])
+    kept = answer.calls[0].to_wire()["state"]["metadata"]["value"]
     assert answer.value == [Node(name="a", inner=[Node(name="b")])]
     assert kept == [{"name": "a", "inner": [{"name": "b", "inner": []}]}]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from opencode_jupyter import Workspace
 from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.agent.forking import fork
 from opencode_jupyter.core.store import queries, rows
 from opencode_jupyter.core.store.database import open_database
 from opencode_jupyter.core.store.process_identity import this_process
 from opencode_jupyter.core.store.store import Store
-from tests.support.agents import project
 from tests.support.session_files import id_of, session
 
 pytestmark = pytest.mark.anyio
@@ -43,15 +43,14 @@ async def test_many_sessions_are_listed(tmp_path: Path) -> None:
         store.close()
 
 
-async def test_a_session_of_many_messages_opens(tmp_path: Path) -> None:
-    async with project(tmp_path) as workspace:
-        assert workspace.store is not None
-        info, messages, parts = session(1, 1000, str(workspace.directory))
-        await workspace.store.write_session(info, messages, parts)
-        opened = await workspace.sessions.open(info["id"])
-        assert (len(opened.messages), sum(len(m.parts) for m in opened.messages)) == (1000, 3000)
-        assert len((await export(workspace, opened))["messages"]) == 1000
-        assert len((await fork(workspace, opened)).messages) == 1000
+async def test_a_session_of_many_messages_opens(workspace: Workspace) -> None:
+    assert workspace.store is not None
+    info, messages, parts = session(1, 1000, str(workspace.directory))
+    await workspace.store.write_session(info, messages, parts)
+    opened = await workspace.sessions.open(info["id"])
+    assert (len(opened.messages), sum(len(m.parts) for m in opened.messages)) == (1000, 3000)
+    assert len((await export(workspace, opened))["messages"]) == 1000
+    assert len((await fork(workspace, opened)).messages) == 1000
 
 
 def test_a_session_is_found_by_its_title_in_any_case(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from opencode_jupyter.agent.snapshots import Snapshots
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
 from tests.support.snapshots import patch, restore, revert
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -28,9 +28,9 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def snapshots(project: Path, tmp_path: Path) -> AsyncIterator[Snapshots]:
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        yield ws.service(Snapshots)
+async def snapshots(open_workspace: OpenWorkspace) -> Snapshots:
+    ws = await open_workspace({}, store=False)
+    return ws.service(Snapshots)
 
 
 def contents(folder: Path) -> dict[str, tuple[str, bytes]]:

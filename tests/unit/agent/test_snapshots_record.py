@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from opencode_jupyter.agent.snapshots import Snapshots
 from opencode_jupyter.agent.snapshots.shadow import MOST_BYTES, NEW_BYTES
 from tests.support.repository import git, repository
 from tests.support.snapshots import diff, patch, restore, revert
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 ODD = [
@@ -41,9 +42,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-async def snapshots(project: Path, tmp_path: Path) -> AsyncIterator[Snapshots]:
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        yield ws.service(Snapshots)
+async def snapshots(open_workspace: OpenWorkspace) -> Snapshots:
+    ws = await open_workspace({}, store=False)
+    return ws.service(Snapshots)
 
 
 def tree_of(snapshots: Snapshots, tree: str) -> list[str]:
@@ -136,11 +137,11 @@ async def test_what_is_ignored_stays_out(project: Path, snapshots: Snapshots, tm
     assert await patch(snapshots, first) == [str(project / "tracked.log")]
 
 
-async def test_data_in_the_project_is_not_recorded(project: Path) -> None:
-    async with Workspace(project, data_dir=project / ".data", store=False) as ws:
-        snapshots = ws.service(Snapshots)
-        (project / "a").write_text("a")
-        assert await tracked(snapshots) == ["a"]
+async def test_data_in_the_project_is_not_recorded(open_workspace: OpenWorkspace, project: Path) -> None:
+    ws = await open_workspace({}, data_dir=project / ".data", store=False)
+    snapshots = ws.service(Snapshots)
+    (project / "a").write_text("a")
+    assert await tracked(snapshots) == ["a"]
 
 
 async def test_large_files_stay_out_unless_the_project_tracks_them(project: Path, snapshots: Snapshots) -> None:
@@ -257,13 +258,13 @@ async def test_variables_of_git_lead_nowhere_else(
     assert not (tmp_path / "elsewhere").exists()
 
 
-async def test_a_folder_below_the_worktree_records_all_of_it(project: Path, tmp_path: Path) -> None:
+async def test_a_folder_below_the_worktree_records_all_of_it(open_workspace: OpenWorkspace, project: Path) -> None:
     (project / "sub").mkdir()
     (project / "top").write_text("t")
-    async with Workspace(project / "sub", data_dir=tmp_path / "data", store=False) as ws:
-        snapshots = ws.service(Snapshots)
-        (project / "sub" / "x").write_text("x")
-        assert await tracked(snapshots) == ["sub/x", "top"]
+    ws = await open_workspace({}, directory=project / "sub", store=False)
+    snapshots = ws.service(Snapshots)
+    (project / "sub" / "x").write_text("x")
+    assert await tracked(snapshots) == ["sub/x", "top"]
 
 
 async def test_differences(project: Path, snapshots: Snapshots) -> None:

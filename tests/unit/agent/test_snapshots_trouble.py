@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from opencode_jupyter.agent.snapshots.shadow import CLEANED, project_id, remove_
 from opencode_jupyter.core.errors import ToolError
 from tests.support.repository import repository
 from tests.support.snapshots import patch, restore
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[3]
@@ -37,9 +37,9 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def snapshots(project: Path, tmp_path: Path) -> AsyncIterator[Snapshots]:
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        yield ws.service(Snapshots)
+async def snapshots(open_workspace: OpenWorkspace) -> Snapshots:
+    ws = await open_workspace({}, store=False)
+    return ws.service(Snapshots)
 
 
 def folder_of(snapshots: Snapshots) -> Path:
@@ -237,7 +237,7 @@ async def test_no_room_is_said_once_and_is_no_error(
 
 
 async def test_a_data_folder_that_can_not_be_written(
-    project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    open_workspace: OpenWorkspace, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Path.mkdir
 
@@ -247,28 +247,28 @@ async def test_a_data_folder_that_can_not_be_written(
         real(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Path, "mkdir", refused)
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        with caplog.at_level(logging.WARNING):
-            assert await ws.service(Snapshots).track() is None
-            assert await ws.service(Snapshots).track() is None
+    ws = await open_workspace({}, store=False)
+    with caplog.at_level(logging.WARNING):
+        assert await ws.service(Snapshots).track() is None
+        assert await ws.service(Snapshots).track() is None
     assert len(caplog.records) == 1
 
 
 async def test_a_project_that_takes_too_long_gets_none(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun = slow_git(tmp_path, monkeypatch, "sleep 33.5")
     monkeypatch.setattr(service, "MAX_SECONDS", 3.0)
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        snapshots = ws.service(Snapshots)
-        with caplog.at_level(logging.WARNING):
-            assert await snapshots.track() is None
-        assert begun.exists()
-        await gone("sleep 33.5")
-        begun.unlink()
+    ws = await open_workspace({}, store=False)
+    snapshots = ws.service(Snapshots)
+    with caplog.at_level(logging.WARNING):
         assert await snapshots.track() is None
-        assert not begun.exists(), "it is not tried again"
-        assert "too large" in (snapshots.why_not() or "")
+    assert begun.exists()
+    await gone("sleep 33.5")
+    begun.unlink()
+    assert await snapshots.track() is None
+    assert not begun.exists(), "it is not tried again"
+    assert "too large" in (snapshots.why_not() or "")
     assert ".gitignore" in caplog.text
 
 

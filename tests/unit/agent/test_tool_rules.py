@@ -17,6 +17,7 @@ from opencode_jupyter.core.errors import (
 )
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.sessions import Session
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -27,26 +28,26 @@ def mine(text: str = "x") -> str:
     return text
 
 
-async def test_a_rule_that_denies_an_own_tool_holds_for_calls_and_in_a_batch(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": {"mine": "deny"}}, tmp_path / "data") as ws:
-        ws.registry.register(mine)
-        assert [d.action for d in await ws.dry_run("mine")] == ["deny"]
-        with pytest.raises(PermissionDeniedError):
-            await ws.call("mine")
-        batch = await ws.call("batch", {"tool_calls": [{"tool": "mine", "parameters": {}}]})
-        assert batch.metadata["failed"] == 1
+async def test_a_rule_that_denies_an_own_tool_holds_for_calls_and_in_a_batch(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"permission": {"mine": "deny"}})
+    ws.registry.register(mine)
+    assert [d.action for d in await ws.dry_run("mine")] == ["deny"]
+    with pytest.raises(PermissionDeniedError):
+        await ws.call("mine")
+    batch = await ws.call("batch", {"tool_calls": [{"tool": "mine", "parameters": {}}]})
+    assert batch.metadata["failed"] == 1
 
 
-async def test_a_rule_that_asks_for_an_own_tool_asks_once(tmp_path: Path) -> None:
+async def test_a_rule_that_asks_for_an_own_tool_asks_once(open_workspace: OpenWorkspace) -> None:
     asked: list[tuple[str, list[str]]] = []
 
     def approve(request: Any) -> str:
         asked.append((request.permission, request.patterns))
         return "once"
 
-    async with Workspace(tmp_path, {"permission": {"mine": "ask"}}, tmp_path / "data", approve=approve) as ws:
-        ws.registry.register(mine)
-        assert (await ws.call("mine")).output == "x"
+    ws = await open_workspace({"permission": {"mine": "ask"}}, approve=approve)
+    ws.registry.register(mine)
+    assert (await ws.call("mine")).output == "x"
     assert asked == [("mine", ["*"])]
 
 
@@ -94,28 +95,30 @@ ALL = (silent, careful, hidden, sometimes, defined, declared)
 
 
 @pytest.mark.parametrize("made", ALL, ids=lambda made: made.id)
-async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(tmp_path: Path, made: Tool) -> None:
+async def test_a_rule_that_asks_for_a_tool_that_gets_a_context_asks_once(
+    open_workspace: OpenWorkspace, made: Tool
+) -> None:
     replies = ["once", "reject"]
     config = {"permission": {made.id: "ask"}}
-    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: replies.pop(0)) as ws:
-        ws.registry.register(made)
-        assert [d.action for d in await ws.dry_run(made.id)] == ["ask"]
-        assert (await ws.call(made.id)).output == "x"
-        assert replies == ["reject"]
-        with pytest.raises(PermissionRejectedError):
-            await ws.call(made.id)
+    ws = await open_workspace(config, approve=lambda request: replies.pop(0))
+    ws.registry.register(made)
+    assert [d.action for d in await ws.dry_run(made.id)] == ["ask"]
+    assert (await ws.call(made.id)).output == "x"
+    assert replies == ["reject"]
+    with pytest.raises(PermissionRejectedError):
+        await ws.call(made.id)
 
 
 @pytest.mark.parametrize("text", ["x", "y"])
-async def test_a_rule_holds_on_every_path_of_a_tool_that_asks_on_one(tmp_path: Path, text: str) -> None:
+async def test_a_rule_holds_on_every_path_of_a_tool_that_asks_on_one(open_workspace: OpenWorkspace, text: str) -> None:
     config = {"permission": {"sometimes": "ask"}}
-    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: "reject") as ws:
-        ws.registry.register(sometimes)
-        with pytest.raises(PermissionRejectedError):
-            await ws.call("sometimes", {"text": text})
+    ws = await open_workspace(config, approve=lambda request: "reject")
+    ws.registry.register(sometimes)
+    with pytest.raises(PermissionRejectedError):
+        await ws.call("sometimes", {"text": text})
 
 
-async def test_one_approval_covers_what_the_tool_asks_under_its_id_and_no_deny(tmp_path: Path) -> None:
+async def test_one_approval_covers_what_the_tool_asks_under_its_id_and_no_deny(open_workspace: OpenWorkspace) -> None:
     asked: list[list[str]] = []
 
     def approve(request: Any) -> str:
@@ -123,34 +126,36 @@ async def test_one_approval_covers_what_the_tool_asks_under_its_id_and_no_deny(t
         return "once"
 
     config = {"permission": {"*": "allow", "sometimes": {"*": "ask", "y": "ask"}}}
-    async with Workspace(tmp_path, config, tmp_path / "data", approve=approve) as ws:
-        ws.registry.register(sometimes)
+    ws = await open_workspace(config, approve=approve)
+    ws.registry.register(sometimes)
+    await ws.call("sometimes", {"text": "y"})
+    assert asked == [["*"]]
+    ws.rules.append(Rule("sometimes", "y", "deny"))
+    with pytest.raises(PermissionDeniedError):
         await ws.call("sometimes", {"text": "y"})
-        assert asked == [["*"]]
-        ws.rules.append(Rule("sometimes", "y", "deny"))
-        with pytest.raises(PermissionDeniedError):
-            await ws.call("sometimes", {"text": "y"})
 
 
-async def test_a_hook_may_refuse_what_the_tool_asks_after_the_call_was_approved(tmp_path: Path) -> None:
+async def test_a_hook_may_refuse_what_the_tool_asks_after_the_call_was_approved(open_workspace: OpenWorkspace) -> None:
     def judge(request: dict[str, Any], output: dict[str, Any]) -> None:
         output["status"] = "deny" if request["patterns"] == ["y"] else "ask"
 
     config = {"permission": {"sometimes": "ask"}}
-    async with Workspace(tmp_path, config, tmp_path / "data", approve=lambda request: "once") as ws:
-        ws.registry.register(sometimes)
-        ws.hooks.add("permission.ask", judge)
-        assert (await ws.call("sometimes")).output == "x"
-        with pytest.raises(PermissionHookError):
-            await ws.call("sometimes", {"text": "y"})
+    ws = await open_workspace(config, approve=lambda request: "once")
+    ws.registry.register(sometimes)
+    ws.hooks.add("permission.ask", judge)
+    assert (await ws.call("sometimes")).output == "x"
+    with pytest.raises(PermissionHookError):
+        await ws.call("sometimes", {"text": "y"})
 
 
-async def test_a_rule_holds_for_a_tool_that_was_replaced_since_a_model_was_offered_it(tmp_path: Path) -> None:
+async def test_a_rule_holds_for_a_tool_that_was_replaced_since_a_model_was_offered_it(
+    open_workspace: OpenWorkspace,
+) -> None:
     config = {"permission": {"mine": "deny"}}
-    async with Workspace(tmp_path, config, tmp_path / "data") as ws:
-        ws.registry.register(tool("mine")(lambda text="x": text))
-        with pytest.raises(PermissionDeniedError):
-            await ws.start("mine", {}, tool=mine).run()
+    ws = await open_workspace(config)
+    ws.registry.register(tool("mine")(lambda text="x": text))
+    with pytest.raises(PermissionDeniedError):
+        await ws.start("mine", {}, tool=mine).run()
 
 
 @tool(asks=True)
@@ -170,15 +175,17 @@ async def forgetful(text: str = "x", *, ctx: ToolContext) -> str:
         ({"forgetful": {"*": "deny", "x": "ask"}}, False),
     ],
 )
-async def test_a_deny_holds_for_a_tool_that_declares_to_ask(tmp_path: Path, rules: Any, denied: bool) -> None:
-    async with Workspace(tmp_path, {"permission": rules}, tmp_path / "data") as ws:
-        ws.registry.register(forgetful)
-        ws.permissions.remember(Rule("forgetful", "z", "allow"))  # undoes no deny
-        if not denied:
-            assert (await ws.call("forgetful")).output == "x"
-            return
-        with pytest.raises(PermissionDeniedError):
-            await ws.call("forgetful")
+async def test_a_deny_holds_for_a_tool_that_declares_to_ask(
+    open_workspace: OpenWorkspace, rules: Any, denied: bool
+) -> None:
+    ws = await open_workspace({"permission": rules})
+    ws.registry.register(forgetful)
+    ws.permissions.remember(Rule("forgetful", "z", "allow"))  # undoes no deny
+    if not denied:
+        assert (await ws.call("forgetful")).output == "x"
+        return
+    with pytest.raises(PermissionDeniedError):
+        await ws.call("forgetful")
 
 
 def test_asks_is_true_or_false() -> None:
@@ -186,29 +193,31 @@ def test_asks_is_true_or_false() -> None:
         Tool.define("d", {"description": "d", "parameters": {}, "execute": _ask_itself, "asks": "yes"})
 
 
-async def test_a_tool_that_asks_itself_shows_its_own_patterns(tmp_path: Path) -> None:
+async def test_a_tool_that_asks_itself_shows_its_own_patterns(open_workspace: OpenWorkspace) -> None:
     asked: list[Any] = []
 
     def approve(request: Any) -> str:
         asked.append(request.patterns)
         return "once"
 
-    async with Workspace(tmp_path, {"permission": {"careful": "ask"}}, tmp_path / "data", approve=approve) as ws:
-        ws.registry.register(careful)
-        await ws.call("careful", {"text": "a"})
+    ws = await open_workspace({"permission": {"careful": "ask"}}, approve=approve)
+    ws.registry.register(careful)
+    await ws.call("careful", {"text": "a"})
     assert asked == [["a"]]
 
 
-async def test_a_tool_that_asks_with_patterns_is_judged_by_them(tmp_path: Path) -> None:
+async def test_a_tool_that_asks_with_patterns_is_judged_by_them(open_workspace: OpenWorkspace) -> None:
     rules = {"careful": {"*": "deny", "good": "allow"}}
-    async with Workspace(tmp_path, {"permission": rules}, tmp_path / "data") as ws:
-        ws.registry.register(careful)
-        assert (await ws.call("careful", {"text": "good"})).output == "good"
-        with pytest.raises(PermissionDeniedError):
-            await ws.call("careful", {"text": "bad"})
+    ws = await open_workspace({"permission": rules})
+    ws.registry.register(careful)
+    assert (await ws.call("careful", {"text": "good"})).output == "good"
+    with pytest.raises(PermissionDeniedError):
+        await ws.call("careful", {"text": "bad"})
 
 
-async def test_a_model_reaches_no_switched_off_tool_by_batch_or_subagent(tmp_path: Path) -> None:
+async def test_a_model_reaches_no_switched_off_tool_by_batch_or_subagent(
+    open_workspace: OpenWorkspace, project: Path
+) -> None:
     def bash(name: str) -> dict[str, Any]:
         return {"tool": "bash", "parameters": {"command": f"touch '{name}'", "description": "d"}}
 
@@ -223,47 +232,48 @@ async def test_a_model_reaches_no_switched_off_tool_by_batch_or_subagent(tmp_pat
         yield "The end."
 
     config = {"permission": "allow", "experimental": {"batch_tool": True}}
-    async with Workspace(tmp_path, config, tmp_path / "data") as ws:
-        answer = await ws.sessions.prompt("Go", tools={"bash": False}, model=ScriptedModel(script, speed=0))
-        assert answer.text == "The end."
+    ws = await open_workspace(config)
+    answer = await ws.sessions.prompt("Go", tools={"bash": False}, model=ScriptedModel(script, speed=0))
+    assert answer.text == "The end."
     assert {result.tool for result in batches} == {"batch", "bash"}
     for result in batches:  # the batch's, and that of the call in it
         assert result.output.startswith(("Executed 0/1", "The user has specified a rule which prevents"))
-    assert not list(tmp_path.glob("by*"))
+    assert not list(project.glob("by*"))
 
 
-async def test_the_tools_of_a_prompt_hold_in_a_batch_and_in_subagents(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": "allow"}, tmp_path / "data") as ws:
-        caller = ws.sessions.create("caller")
-        caller.tool_rules = [Rule("bash", "*", "deny", "the prompt's tools")]
-        child = ws.sessions.create("child", parent_id=caller.id)
-        command = {"command": "touch made", "description": "d"}
-        for session in (caller, child):
-            batch = await ws.call("batch", {"tool_calls": [{"tool": "bash", "parameters": command}]}, session=session)
-            assert batch.metadata["failed"] == 1
-            with pytest.raises(PermissionDeniedError):
-                await ws.call("bash", command, session=session)
-    assert not (tmp_path / "made").exists()
+async def test_the_tools_of_a_prompt_hold_in_a_batch_and_in_subagents(workspace: Workspace, project: Path) -> None:
+    caller = workspace.sessions.create("caller")
+    caller.tool_rules = [Rule("bash", "*", "deny", "the prompt's tools")]
+    child = workspace.sessions.create("child", parent_id=caller.id)
+    command = {"command": "touch made", "description": "d"}
+    for session in (caller, child):
+        batch = await workspace.call(
+            "batch", {"tool_calls": [{"tool": "bash", "parameters": command}]}, session=session
+        )
+        assert batch.metadata["failed"] == 1
+        with pytest.raises(PermissionDeniedError):
+            await workspace.call("bash", command, session=session)
+    assert not (project / "made").exists()
 
 
-async def test_a_loop_that_nobody_can_be_asked_about_fails_at_once(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data") as ws:
-        ws.registry.register(mine)
-        await ws.call("mine")
-        await ws.call("mine")
-        with pytest.raises(PermissionRejectedError, match='"doom_loop": "allow"') as caught:
-            await ws.call("mine", timeout=1)
-        assert caught.value.decision is not None and caught.value.decision.permission == "doom_loop"
+async def test_a_loop_that_nobody_can_be_asked_about_fails_at_once(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({})
+    ws.registry.register(mine)
+    await ws.call("mine")
+    await ws.call("mine")
+    with pytest.raises(PermissionRejectedError, match='"doom_loop": "allow"') as caught:
+        await ws.call("mine", timeout=1)
+    assert caught.value.decision is not None and caught.value.decision.permission == "doom_loop"
 
 
-async def test_a_rule_for_everything_asks_for_own_tools_too(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": "ask"}, tmp_path / "data", approve=lambda request: "reject") as ws:
-        for made in (mine, silent, careful):
-            ws.registry.register(made)
-        for name in ("mine", "silent", "careful"):
-            assert [decision.action for decision in await ws.dry_run(name)] == ["ask"]
-            with pytest.raises(PermissionRejectedError):
-                await ws.call(name)
+async def test_a_rule_for_everything_asks_for_own_tools_too(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"permission": "ask"}, approve=lambda request: "reject")
+    for made in (mine, silent, careful):
+        ws.registry.register(made)
+    for name in ("mine", "silent", "careful"):
+        assert [decision.action for decision in await ws.dry_run(name)] == ["ask"]
+        with pytest.raises(PermissionRejectedError):
+            await ws.call(name)
 
 
 def test_a_stored_session_keeps_its_times_and_has_no_tool_rules() -> None:

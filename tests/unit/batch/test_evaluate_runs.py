@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,14 @@ from opencode_jupyter.agent.model import Request
 from opencode_jupyter.batch import Case, command, contains, exact, files_equal, model_graded
 from opencode_jupyter.core.errors import ToolAbortedError
 from tests.support.saying import Saying, prompt_of, results_of, slow
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    async with Workspace(folder, {"permission": "allow", "snapshot": False}, data_dir=tmp_path / "data") as made:
-        yield made
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({"permission": "allow", "snapshot": False})
 
 
 CASES = [

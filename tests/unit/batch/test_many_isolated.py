@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import PermissionRejectedError, ToolError
 from opencode_jupyter.core.result import ToolResult
 from tests.support.saying import Saying, prompt_of, results_of
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -27,18 +28,15 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    folder = tmp_path / "project"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "a.txt").write_text("as it was\n")
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "first")
-    (folder / "later.txt").write_text("not committed\n")
-    (folder / "link").symlink_to("src")
-    config = {"permission": "allow", "snapshot": False}
-    async with Workspace(folder / "src", config, data_dir=tmp_path / "data") as made:
-        yield made
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
+    (project / "src").mkdir()
+    (project / "src" / "a.txt").write_text("as it was\n")
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "first")
+    (project / "later.txt").write_text("not committed\n")
+    (project / "link").symlink_to("src")
+    return await open_workspace({"permission": "allow", "snapshot": False}, directory=project / "src")
 
 
 def edits(request: Request) -> Any:
@@ -86,10 +84,10 @@ async def test_each_in_a_worktree(ws: Workspace) -> None:
     assert not folder.exists()
 
 
-async def test_no_worktree_without_a_commit(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, data_dir=tmp_path / "d") as ws:
-        with pytest.raises(ToolError, match="needs a git repository with a commit"):
-            await ws.map(["a"], model=Saying(edits), isolate="worktree")
+async def test_no_worktree_without_a_commit(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({})
+    with pytest.raises(ToolError, match="needs a git repository with a commit"):
+        await ws.map(["a"], model=Saying(edits), isolate="worktree")
 
 
 async def test_registered_tools_and_rules_are_there_in_a_copy(ws: Workspace) -> None:
@@ -101,7 +99,7 @@ async def test_registered_tools_and_rules_are_there_in_a_copy(ws: Workspace) -> 
     assert results.texts == ["8"]
 
 
-async def test_a_run_in_a_copy_asks_through_the_workspace(tmp_path: Path) -> None:
+async def test_a_run_in_a_copy_asks_through_the_workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     asked: list[Any] = []
 
     def approve(request: Any) -> str:
@@ -111,12 +109,12 @@ async def test_a_run_in_a_copy_asks_through_the_workspace(tmp_path: Path) -> Non
     config = {"permission": {"edit": "ask"}, "snapshot": False}
     folder = tmp_path / "p"
     folder.mkdir()
-    async with Workspace(folder, config, data_dir=tmp_path / "d", approve=approve) as ws:
-        results = await ws.map(["one", "two"], model=Saying(edits), isolate="copy", concurrency=1)
-        assert not results.errors
-        assert [request.session_id for request in asked] == [results[0].session], "allowed for the session: of all"
-        await ws.call("write", {"filePath": "x.txt", "content": "x"})
-        assert not ws.permissions.pending()
+    ws = await open_workspace(config, directory=folder, approve=approve)
+    results = await ws.map(["one", "two"], model=Saying(edits), isolate="copy", concurrency=1)
+    assert not results.errors
+    assert [request.session_id for request in asked] == [results[0].session], "allowed for the session: of all"
+    await ws.call("write", {"filePath": "x.txt", "content": "x"})
+    assert not ws.permissions.pending()
 
 
 class Shown:
@@ -143,22 +141,24 @@ class Shown:
 
 
 @pytest.mark.parametrize(("reply", "status"), [("once", "completed"), (("reject", "not so"), "error")])
-async def test_in_a_notebook_an_ask_is_a_card_of_the_cell_that_waits(tmp_path: Path, reply: Any, status: str) -> None:
+async def test_in_a_notebook_an_ask_is_a_card_of_the_cell_that_waits(
+    open_workspace: OpenWorkspace, reply: Any, status: str
+) -> None:
     config = {"permission": {"edit": "ask"}, "snapshot": False}
-    async with Workspace(tmp_path, config, data_dir=tmp_path / "d") as ws:
-        shown = Shown(ws, reply)
-        ws.present = shown
-        results = await ws.map(["one"], model=Saying(edits))
-        assert [call.part.tool for call in shown.calls] == ["ask"]
-        assert shown.calls[0].part.state.input["permission"] == "edit"
-        assert shown.calls[0].part.state.input["run"] == "one"
-        part = results[0].answer.calls[1]
-        assert part.state.status == status
-        if status == "error":
-            assert "not so" in part.state.error
+    ws = await open_workspace(config)
+    shown = Shown(ws, reply)
+    ws.present = shown
+    results = await ws.map(["one"], model=Saying(edits))
+    assert [call.part.tool for call in shown.calls] == ["ask"]
+    assert shown.calls[0].part.state.input["permission"] == "edit"
+    assert shown.calls[0].part.state.input["run"] == "one"
+    part = results[0].answer.calls[1]
+    assert part.state.status == status
+    if status == "error":
+        assert "not so" in part.state.error
 
 
-async def test_why_nobody_could_be_asked_is_said_to_the_run(tmp_path: Path) -> None:
+async def test_why_nobody_could_be_asked_is_said_to_the_run(open_workspace: OpenWorkspace) -> None:
     class Policy(Shown):
         async def run(self, id: str, make: Callable[[], Call]) -> ToolResult:
             call = make()
@@ -173,10 +173,10 @@ async def test_why_nobody_could_be_asked_is_said_to_the_run(tmp_path: Path) -> N
             return await task
 
     config = {"permission": {"edit": "ask"}, "snapshot": False}
-    async with Workspace(tmp_path, config, data_dir=tmp_path / "d") as ws:
-        ws.present = Policy(ws, None)
-        results = await ws.map(["one"], model=Saying(edits))
-        part = results[0].answer.calls[1]
-        assert part.outcome == "denied by policy"
-        assert "nobody is here" in part.state.error
-        assert results[0].ended == "rejected"
+    ws = await open_workspace(config)
+    ws.present = Policy(ws, None)
+    results = await ws.map(["one"], model=Saying(edits))
+    part = results[0].answer.calls[1]
+    assert part.outcome == "denied by policy"
+    assert "nobody is here" in part.state.error
+    assert results[0].ended == "rejected"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,14 @@ from opencode_jupyter.agent.scripted import ScriptedModel, call, say
 from opencode_jupyter.batch import Progress, RunTimeoutError
 from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedError, ToolError
 from tests.support.saying import Said, Saying, prompt_of, results_of, slow
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    async with Workspace(folder, {"permission": "allow", "snapshot": False}, data_dir=tmp_path / "data") as made:
-        yield made
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({"permission": "allow", "snapshot": False})
 
 
 def writes(request: Request) -> Any:
@@ -154,11 +151,11 @@ async def test_a_limit_of_time(ws: Workspace) -> None:
 
 async def test_waiting_for_a_person_does_not_count(ws: Workspace) -> None:
     async def later(request: Any) -> str:
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(2.5)
         return "once"
 
     ws.rules.append(_ask("edit"))
-    results = await ws.map(["write a"], model=Saying(writes), timeout=0.4, on_ask=later)
+    results = await ws.map(["write a"], model=Saying(writes), timeout=2, on_ask=later)
     assert results[0].error is None
     assert (ws.directory / "a.txt").exists()
 
@@ -169,7 +166,7 @@ def _ask(permission: str) -> Any:
     return Rule(permission, "*", "ask", "test")
 
 
-async def test_who_answers_asks(tmp_path: Path) -> None:
+async def test_who_answers_asks(open_workspace: OpenWorkspace, project: Path) -> None:
     asked: list[str] = []
 
     def here(request: Any) -> str:
@@ -180,21 +177,21 @@ async def test_who_answers_asks(tmp_path: Path) -> None:
         asked.append(f"mine {request.permission}")
         return ("reject", "not today")
 
-    async with Workspace(tmp_path, {"permission": {"edit": "ask"}}, data_dir=tmp_path / "d", approve=here) as ws:
-        await ws.map(["write a"], model=Saying(writes))
-        results = await ws.map(["write b"], model=Saying(writes), on_ask=mine)
-        assert [call.state.status for call in results[0].answer.calls] == ["error"]
-        assert "not today" in results[0].answer.calls[0].state.error
-        results = await ws.map(
-            ["write c", ("write", {"filePath": "f", "content": "f"})], model=Saying(writes), on_ask="reject"
-        )
-        assert asked == ["workspace edit", "mine edit"]
-        assert isinstance(results[1].error, PermissionCorrectedError)
-        assert "denies every permission request" in str(results[1].error)
-        await ws.call("write", {"filePath": "e", "content": "e"})  # the workspace is as it was
-        assert asked[2:] == ["workspace edit"]
-        assert ws.permissions.approve is here
-    assert not any((tmp_path / name).exists() for name in ("b.txt", "c.txt", "f"))
+    ws = await open_workspace({"permission": {"edit": "ask"}}, approve=here)
+    await ws.map(["write a"], model=Saying(writes))
+    results = await ws.map(["write b"], model=Saying(writes), on_ask=mine)
+    assert [call.state.status for call in results[0].answer.calls] == ["error"]
+    assert "not today" in results[0].answer.calls[0].state.error
+    results = await ws.map(
+        ["write c", ("write", {"filePath": "f", "content": "f"})], model=Saying(writes), on_ask="reject"
+    )
+    assert asked == ["workspace edit", "mine edit"]
+    assert isinstance(results[1].error, PermissionCorrectedError)
+    assert "denies every permission request" in str(results[1].error)
+    await ws.call("write", {"filePath": "e", "content": "e"})  # the workspace is as it was
+    assert asked[2:] == ["workspace edit"]
+    assert ws.permissions.approve is here
+    assert not any((project / name).exists() for name in ("b.txt", "c.txt", "f"))
 
 
 async def test_a_cancel_ends_all_with_their_processes(ws: Workspace, tmp_path: Path) -> None:
@@ -354,12 +351,14 @@ def test_a_workspace_that_lives_on_another_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_run_that_repeats_itself_is_refused_where_nobody_can_decide(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("x\n")
+async def test_a_run_that_repeats_itself_is_refused_where_nobody_can_decide(
+    open_workspace: OpenWorkspace, project: Path
+) -> None:
+    (project / "a.txt").write_text("x\n")
     model = ScriptedModel([say(call("read", filePath="a.txt"))] * 4, speed=0)
-    async with Workspace(tmp_path, data_dir=tmp_path / "d", store=False) as ws:
-        with anyio.fail_after(20):
-            results = await ws.map(["read it"], model=model)
+    ws = await open_workspace({}, store=False)
+    with anyio.fail_after(20):
+        results = await ws.map(["read it"], model=model)
     answer = results[0].answer
     assert answer is not None
     assert [row["state"] for row in answer.calls.records] == ["completed", "completed", "error"]

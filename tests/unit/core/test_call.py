@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,17 @@ from opencode_jupyter import (
     Workspace,
     tool,
 )
+from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.call_state import Completed, Failed
+from tests.support.workspaces import OpenWorkspace
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    async with Workspace(project, data_dir=tmp_path / "data") as workspace:
-        workspace.registry.register(echo)
-        yield workspace
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
+    (project / ".git").mkdir()
+    workspace = await open_workspace({})
+    workspace.registry.register(echo)
+    return workspace
 
 
 @tool
@@ -251,13 +251,13 @@ async def test_refused_with_and_without_a_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_denied_by_a_rule(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    async with Workspace(tmp_path, {"permission": {"careful": "deny"}}, data_dir=tmp_path / "d") as ws:
-        ws.registry.register(careful)
-        with pytest.raises(PermissionDeniedError) as caught:
-            await ws.call("careful", {"what": "a"})
-        assert caught.value.rules[-1].action == "deny"
+async def test_denied_by_a_rule(open_workspace: OpenWorkspace, project: Path) -> None:
+    (project / ".git").mkdir()
+    ws = await open_workspace({"permission": {"careful": "deny"}})
+    ws.registry.register(careful)
+    with pytest.raises(PermissionDeniedError) as caught:
+        await ws.call("careful", {"what": "a"})
+    assert caught.value.rules[-1].action == "deny"
 
 
 @pytest.mark.anyio
@@ -336,12 +336,19 @@ async def test_timeout(ws: Workspace, tool_: Any) -> None:
     assert call.part.outcome == "timed out"
 
 
+async def output_shown(call: Call) -> None:
+    """Wait until the call's part has the output of `hang`."""
+    async with asyncio.timeout(30):
+        while call.part.state.to_wire().get("metadata") != {"output": "so far"}:
+            await asyncio.sleep(0.005)
+
+
 @pytest.mark.anyio
 async def test_stop_keeps_what_was_shown(ws: Workspace) -> None:
     ws.registry.register(hang)
     call = ws.start("hang")
     task = asyncio.create_task(call.run())
-    await asyncio.sleep(0.05)
+    await output_shown(call)
     assert ws.abort(call.part.call_id)
     with pytest.raises(ToolAbortedError):
         await task
@@ -355,7 +362,7 @@ async def test_a_cancelled_caller_leaves_an_ended_part(ws: Workspace) -> None:
     ws.registry.register(hang)
     call = ws.start("hang")
     task = asyncio.create_task(call.run())
-    await asyncio.sleep(0.05)
+    await output_shown(call)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

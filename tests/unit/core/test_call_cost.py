@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from opencode_jupyter.core.call import Call
 from opencode_jupyter.core.errors import UnknownToolError
 from opencode_jupyter.core.tool import Tool
 from opencode_jupyter.core.tool_source import Rank, Unavailable
+from tests.support.workspaces import OpenWorkspace
 
 
 @tool
@@ -26,14 +26,14 @@ async def add(a: int, b: int) -> str:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     project = tmp_path / "deep" / "in" / "a" / "project"
     project.mkdir(parents=True)
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as workspace:
-        workspace.registry.register(add)
-        for number in range(5):
-            await workspace.call("add", {"a": -number, "b": 2})
-        yield workspace
+    workspace = await open_workspace({}, directory=project, store=False)
+    workspace.registry.register(add)
+    for number in range(5):
+        await workspace.call("add", {"a": -number, "b": 2})
+    return workspace
 
 
 @pytest.mark.anyio

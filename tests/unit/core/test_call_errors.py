@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +9,12 @@ import pytest
 from opencode_jupyter import InvalidArgumentsError, ToolError, Workspace, tool
 from opencode_jupyter.core.call import By
 from opencode_jupyter.core.call_state import Failed
+from tests.support.workspaces import OpenWorkspace
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 def nested(levels: int) -> list[Any]:
@@ -28,7 +26,7 @@ def nested(levels: int) -> list[Any]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("by", ["user", "python", "model"])
-async def test_what_breaks_python_becomes_an_error_with_its_row(tmp_path: Path, by: By) -> None:
+async def test_what_breaks_python_becomes_an_error_with_its_row(workspace: Workspace, by: By) -> None:
     @tool
     async def closes() -> str:
         """Raise what closes generators."""
@@ -56,19 +54,18 @@ async def test_what_breaks_python_becomes_an_error_with_its_row(tmp_path: Path, 
         ("takes", {"value": circle}, InvalidArgumentsError),
         ("takes", {"value": nested(100)}, None),
     ]
-    async with Workspace(tmp_path, config={"permission": "allow"}, data_dir=tmp_path / "data") as ws:
-        assert ws.store is not None
-        for one in (closes, recurses, takes):
-            ws.registry.register(one)
-        for name, arguments, error in given:
-            call = ws.start(name, arguments, by=by)
-            if error is None:
+    assert workspace.store is not None
+    for one in (closes, recurses, takes):
+        workspace.registry.register(one)
+    for name, arguments, error in given:
+        call = workspace.start(name, arguments, by=by)
+        if error is None:
+            await call.run()
+        else:
+            with pytest.raises(error):
                 await call.run()
-            else:
-                with pytest.raises(error):
-                    await call.run()
-            [state] = [p["state"] for p in await ws.store.parts() if p["id"] == call.part.id]
-            assert state["status"] == ("completed" if error is None else "error")
+        [state] = [p["state"] for p in await workspace.store.parts() if p["id"] == call.part.id]
+        assert state["status"] == ("completed" if error is None else "error")
 
 
 @pytest.mark.anyio

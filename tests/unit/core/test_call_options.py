@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,15 @@ import pytest
 
 from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.core.errors import InvalidArgumentsError, UnknownSessionError
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    (tmp_path / "a.txt").write_text("a\n")
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", config={"permission": "allow"}) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
+    (project / "a.txt").write_text("a\n")
+    return await open_workspace()
 
 
 @pytest.mark.parametrize("session", ["ses_none", "", 5, ["ses_none"]])

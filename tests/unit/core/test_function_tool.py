@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -23,6 +23,7 @@ from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.tool import Definition
 from opencode_jupyter.jupyter.magics.parameters import spec_of
+from tests.support.workspaces import OpenWorkspace
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 class Colour(enum.Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from opencode_jupyter.core.permission.modes import (
     set_mode,
 )
 from opencode_jupyter.core.sessions import Session
+from tests.support.workspaces import OpenWorkspace
 
 WRITERS = ("edit", "bash", "webfetch", "python")
 
@@ -39,17 +39,15 @@ def asked() -> list[PermissionRequest]:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path, asked: list[PermissionRequest]) -> AsyncIterator[Workspace]:
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
+async def ws(open_workspace: OpenWorkspace, project: Path, asked: list[PermissionRequest]) -> Workspace:
+    (project / ".git").mkdir()
 
     def approve(request: PermissionRequest) -> str:
         asked.append(request)
         return "reject"
 
     config = {"experimental": {"allow_bypass": True}, "mcp": {"my files": {"type": "local", "command": ["x"]}}}
-    async with Workspace(project, config, tmp_path / "data", approve) as workspace:
-        yield workspace
+    return await open_workspace(config, approve=approve)
 
 
 def decides(ws: Workspace, session: Session, permission: str, pattern: str = "x", agent: str = "build") -> str:
@@ -243,15 +241,15 @@ async def test_custom_tools_ask_where_nobody_knows_what_they_write(ws: Workspace
 
 
 @pytest.mark.anyio
-async def test_mistakes(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data") as ws:
-        session = ws.sessions.create("one")
-        with pytest.raises(InvalidArgumentsError, match=r"Did you mean plan\? Modes are default, accept-edits"):
-            set_mode(ws, session, "plam")
-        for where in (session, None):
-            with pytest.raises(ToolError, match=r'\{"experimental": \{"allow_bypass": true\}\} into opencode.json'):
-                set_mode(ws, where, "bypass")
-            assert mode_of(ws, where) == "default"
+async def test_mistakes(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({})
+    session = ws.sessions.create("one")
+    with pytest.raises(InvalidArgumentsError, match=r"Did you mean plan\? Modes are default, accept-edits"):
+        set_mode(ws, session, "plam")
+    for where in (session, None):
+        with pytest.raises(ToolError, match=r'\{"experimental": \{"allow_bypass": true\}\} into opencode.json'):
+            set_mode(ws, where, "bypass")
+        assert mode_of(ws, where) == "default"
 
 
 ACTIONS = st.sampled_from(["allow", "ask", "deny"])

@@ -16,6 +16,7 @@ from opencode_jupyter.core import atomic
 from opencode_jupyter.core.call import Call
 from opencode_jupyter.jupyter.kernel.approvals import Broker
 from tests.support.shells import Shell, shell
+from tests.support.workspaces import OpenWorkspace
 
 CONFIG = Path("opencode.json")
 
@@ -239,7 +240,7 @@ def test_completion(ip: Shell) -> None:
 
 @pytest.mark.anyio
 async def test_a_rule_whose_trust_meets_a_full_disk_is_saved_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, data = tmp_path / "work", tmp_path / "data"
     (project / ".git").mkdir(parents=True)
@@ -250,19 +251,19 @@ async def test_a_rule_whose_trust_meets_a_full_disk_is_saved_and_says_so(
             raise OSError(errno.ENOSPC, "No space left on device")
         fill(temporary, *rest)
 
-    async with Workspace(project, data_dir=data) as ws:
-        ws.save_rules("bash", ["ls *"], "allow")
-        ws.save_rules("bash", ["cat *"], "allow")
-        (rule,) = [rule for rule in ws.config.permission_rules if rule.pattern == "cat *"]
-        monkeypatch.setattr(atomic, "fill", full)
-        with pytest.raises(ToolError, match=r"The configuration is changed, but your trust .* No space left"):
-            ws.forget_rule(rule)
-        assert "cat *" not in (project / CONFIG).read_text()
-        monkeypatch.undo()
-        ws.trust_project()
-        monkeypatch.setattr(atomic, "fill", full)
-        saved = ws.save_rules("bash", ["pwd *"], "allow")
-        assert saved.patterns == ["pwd *"]
-        assert "pwd *" in (project / CONFIG).read_text()
-        assert "No space left" in saved.notes[0]
-        assert saved.notes[1] == "Not in effect until you trust this project: %tools trust --project"
+    ws = await open_workspace({}, directory=project, data_dir=data)
+    ws.save_rules("bash", ["ls *"], "allow")
+    ws.save_rules("bash", ["cat *"], "allow")
+    (rule,) = [rule for rule in ws.config.permission_rules if rule.pattern == "cat *"]
+    monkeypatch.setattr(atomic, "fill", full)
+    with pytest.raises(ToolError, match=r"The configuration is changed, but your trust .* No space left"):
+        ws.forget_rule(rule)
+    assert "cat *" not in (project / CONFIG).read_text()
+    monkeypatch.undo()
+    ws.trust_project()
+    monkeypatch.setattr(atomic, "fill", full)
+    saved = ws.save_rules("bash", ["pwd *"], "allow")
+    assert saved.patterns == ["pwd *"]
+    assert "pwd *" in (project / CONFIG).read_text()
+    assert "No space left" in saved.notes[0]
+    assert saved.notes[1] == "Not in effect until you trust this project: %tools trust --project"

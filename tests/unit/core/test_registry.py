@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,14 @@ from opencode_jupyter import Tool, ToolContext, Workspace, tool
 from opencode_jupyter.core.context import InitContext
 from opencode_jupyter.core.registry import ORDER, split_model
 from opencode_jupyter.core.tool import Definition
+from tests.support.workspaces import OpenWorkspace
 
 SCHEMAS = Path(__file__).parents[2] / "data" / "tool_schemas_1.1.65.json"
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 @tool

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -35,6 +34,8 @@ from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
+
+from tests.support.workspaces import OpenWorkspace
 
 EVIL = "<script>alert(1)</script>"
 
@@ -62,9 +63,8 @@ Pair = collections.namedtuple("Pair", "left right")  # noqa: PYI024 - people use
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data") as opened:
-        yield opened
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 def figure(title: str = "Sales") -> Any:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter import Workspace
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.permission.modes import set_mode
 from opencode_jupyter.core.project_rules import file_of, without_project_rules
 from opencode_jupyter.core.sessions import Session
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 AGENT = "---\ndescription: d\npermission:\n  sandbox: allow\n---\nhi\n"
@@ -22,8 +22,10 @@ def write(path: Path, permission: object, **more: object) -> None:
     path.write_text(json.dumps({"permission": permission, **more}))
 
 
-async def test_rules_of_files_arguments_and_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, project = tmp_path / "home", tmp_path / "project"
+async def test_rules_of_files_arguments_and_people(
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     write(home / ".config/opencode/opencode.json", {"one": "allow"})
@@ -32,34 +34,34 @@ async def test_rules_of_files_arguments_and_people(tmp_path: Path, monkeypatch: 
     write(named, {"four": "allow"})
     monkeypatch.setenv("OPENCODE_CONFIG", str(named))
     monkeypatch.setenv("OPENCODE_PERMISSION", '{"five": "allow"}')
-    async with Workspace(project, {"permission": {"six": "allow"}}, tmp_path / "data", trust=True) as ws:
-        rules = {rule.permission: rule for rule in ws.agent("build").permission}
-        sources = {name: rules[name].source for name in ("one", "two", "three", "four", "five", "six", "question")}
-        assert sources == {
-            "one": "config",
-            "two": "project",
-            "three": "project",
-            "four": "project",
-            "five": "config",
-            "six": "config",
-            "question": "default",
-        }
-        files = {name: file_of(rule) for name, rule in rules.items() if file_of(rule) is not None}
-        assert files == {"two": project / "opencode.json", "four": named}, "an agent's rules are elsewhere in the file"
-        kept = {rule.permission for rule in without_project_rules(ws.agent("build").permission)}
-        assert {"one", "five", "six"} <= kept and not {"two", "three", "four"} & kept
-        set_mode(ws, None, "ask")
-        assert {rule.source for rule in ws.permissions.approved} == {"mode"}
+    ws = await open_workspace({"permission": {"six": "allow"}}, trust=True)
+    rules = {rule.permission: rule for rule in ws.agent("build").permission}
+    sources = {name: rules[name].source for name in ("one", "two", "three", "four", "five", "six", "question")}
+    assert sources == {
+        "one": "config",
+        "two": "project",
+        "three": "project",
+        "four": "project",
+        "five": "config",
+        "six": "config",
+        "question": "default",
+    }
+    files = {name: file_of(rule) for name, rule in rules.items() if file_of(rule) is not None}
+    assert files == {"two": project / "opencode.json", "four": named}, "an agent's rules are elsewhere in the file"
+    kept = {rule.permission for rule in without_project_rules(ws.agent("build").permission)}
+    assert {"one", "five", "six"} <= kept and not {"two", "three", "four"} & kept
+    set_mode(ws, None, "ask")
+    assert {rule.source for rule in ws.permissions.approved} == {"mode"}
 
 
-async def test_no_name_of_a_file_makes_its_rules_the_users(tmp_path: Path) -> None:
-    folder = tmp_path / ".opencode" / "agent"
+async def test_no_name_of_a_file_makes_its_rules_the_users(open_workspace: OpenWorkspace, project: Path) -> None:
+    folder = project / ".opencode" / "agent"
     folder.mkdir(parents=True)
     (folder / "a, b.md").write_text(AGENT)
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", trust=True) as ws:
-        [rule] = [rule for rule in ws.agents["a, b"].permission if rule.permission == "sandbox"]
-        assert rule.source == "project"
-        assert without_project_rules([rule]) == []
+    ws = await open_workspace({}, trust=True)
+    [rule] = [rule for rule in ws.agents["a, b"].permission if rule.permission == "sandbox"]
+    assert rule.source == "project"
+    assert without_project_rules([rule]) == []
 
 
 def test_a_stored_session_loads_with_rules_that_are_not_the_projects() -> None:

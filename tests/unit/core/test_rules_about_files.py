@@ -10,6 +10,7 @@ import pytest
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import PermissionDeniedError, ToolError
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +108,7 @@ async def test_the_last_rule_wins_in_whichever_spelling(project: Path, git: bool
     assert await decides(project, {"read": {"*project*": "deny"}}, *read) == "allow"
 
 
-async def test_requests_name_the_path_from_the_worktree(project: Path) -> None:
+async def test_requests_name_the_path_from_the_worktree(open_workspace: OpenWorkspace, project: Path) -> None:
     asked: list[Any] = []
 
     def approve(request: Any) -> str:
@@ -115,8 +116,8 @@ async def test_requests_name_the_path_from_the_worktree(project: Path) -> None:
         return "once"
 
     config = {"permission": {"read": {f"{project}/src/*": "ask"}}}
-    async with Workspace(project, config, project.parent / "data", approve=approve) as ws:
-        await ws.call("read", {"filePath": "src/a.py"})
+    ws = await open_workspace(config, data_dir=project.parent / "data", approve=approve)
+    await ws.call("read", {"filePath": "src/a.py"})
     assert [wire["patterns"] for wire in asked] == [["src/a.py"]]
 
 
@@ -130,8 +131,8 @@ def config_file(project: Path) -> Path:
     return path
 
 
-async def test_a_pattern_that_can_never_match_is_warned_about(config_file: Path) -> None:
-    async with Workspace(config_file.parent, data_dir=config_file.parent.parent / "data") as ws:
-        keys = [warning.key for warning in ws.config.warnings]
-        assert keys == ["permission.read../src/*", "agent.build.permission.edit.build/"]
-        assert "write 'src/*'" in str(ws.config.warnings[0])
+async def test_a_pattern_that_can_never_match_is_warned_about(open_workspace: OpenWorkspace, config_file: Path) -> None:
+    ws = await open_workspace({}, directory=config_file.parent, data_dir=config_file.parent.parent / "data")
+    keys = [warning.key for warning in ws.config.warnings]
+    assert keys == ["permission.read../src/*", "agent.build.permission.edit.build/"]
+    assert "write 'src/*'" in str(ws.config.warnings[0])

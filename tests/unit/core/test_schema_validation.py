@@ -6,8 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from opencode_jupyter import Definition, InitContext, Tool, ToolContext, ToolErr
 from opencode_jupyter.core.errors import InvalidArgumentsError, InvalidDefinitionError
 from opencode_jupyter.core.schema_validation import SchemaMismatchError, checker
 from opencode_jupyter.core.tool import Bound
+from tests.support.workspaces import OpenWorkspace
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -76,9 +75,8 @@ WAYS = ["dict", "Definition", "async", "async dict", "decorator"]
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 @pytest.mark.anyio

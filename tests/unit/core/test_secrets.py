@@ -27,6 +27,7 @@ from opencode_jupyter.jupyter.cards.call_json import card_part
 from opencode_jupyter.jupyter.tables import Table
 from tests.support.agents import project
 from tests.support.fake_model import FakeModel
+from tests.support.workspaces import OpenWorkspace
 
 SECRET = "tok-8Fj2kQ9xLm4Rz7Vb1Nc6Wd3Ys5Hg0PtA"
 NAME = "[secret MY_SERVICE_TOKEN]"
@@ -292,7 +293,7 @@ async def test_files_get_what_they_are_given_and_edits_hint_at_masks(tmp_path: P
 
 
 @pytest.mark.anyio
-async def test_errors_name_no_secret(tmp_path: Path) -> None:
+async def test_errors_name_no_secret(workspace: Workspace) -> None:
     @tool
     async def fail(given: str) -> str:
         """Fail."""
@@ -301,21 +302,20 @@ async def test_errors_name_no_secret(tmp_path: Path) -> None:
         except ValueError as error:
             raise FileNotFoundError(2, "none", f"/x/{given}") from error
 
-    async with Workspace(tmp_path, {"permission": {"*": "allow"}}, tmp_path / "data") as ws:
-        ws.registry.register(fail)
-        call = ws.start("fail", {"given": SECRET})
-        with pytest.raises(FileNotFoundError) as caught:
-            await call.run()
-        assert str(caught.value) == f"[Errno 2] none: '/x/{NAME}'"
-        assert str(caught.value.__cause__) == f"inner {NAME}"
-        assert SECRET not in shown(call.part.to_wire())
-        with pytest.raises(ToolError) as missing:
-            await ws.call("read", {"filePath": f"/nowhere/{SECRET}"}, by="user")
-        assert SECRET not in str(missing.value) + missing.value.for_person
+    workspace.registry.register(fail)
+    call = workspace.start("fail", {"given": SECRET})
+    with pytest.raises(FileNotFoundError) as caught:
+        await call.run()
+    assert str(caught.value) == f"[Errno 2] none: '/x/{NAME}'"
+    assert str(caught.value.__cause__) == f"inner {NAME}"
+    assert SECRET not in shown(call.part.to_wire())
+    with pytest.raises(ToolError) as missing:
+        await workspace.call("read", {"filePath": f"/nowhere/{SECRET}"}, by="user")
+    assert SECRET not in str(missing.value) + missing.value.for_person
 
 
 @pytest.mark.anyio
-async def test_requests_decisions_and_rules_name_no_secret(tmp_path: Path) -> None:
+async def test_requests_decisions_and_rules_name_no_secret(open_workspace: OpenWorkspace) -> None:
     requests: list[Any] = []
 
     def approve(request: Any) -> str:
@@ -323,34 +323,34 @@ async def test_requests_decisions_and_rules_name_no_secret(tmp_path: Path) -> No
         return "always"
 
     rules = {"permission": {"*": "allow", "bash": "ask"}}
-    async with Workspace(tmp_path, rules, tmp_path / "data", approve=approve) as ws:
-        given = {"command": f"printf {SECRET}x", "description": "x"}
-        call = ws.start("bash", given, by="user")
-        assert (await call.run()).output == f"{NAME}x"
-        again = await ws.call("bash", given, by="user")
-        assert again.output == f"{NAME}x"
-        assert len(requests) == 1, "the approval holds for the command as it is"
-        history = [(one.permission, one.patterns, one.rules) for one in ws.permissions.history]
-        assert NAME in shown(requests)
-        assert SECRET not in shown([requests, history, call.part.decisions, audit_log(ws.data_dir).last(9)])
-        assert SECRET not in Table([{"rule": rule.pattern} for rule in ws.permissions.approved])._repr_html_()
+    ws = await open_workspace(rules, approve=approve)
+    given = {"command": f"printf {SECRET}x", "description": "x"}
+    call = ws.start("bash", given, by="user")
+    assert (await call.run()).output == f"{NAME}x"
+    again = await ws.call("bash", given, by="user")
+    assert again.output == f"{NAME}x"
+    assert len(requests) == 1, "the approval holds for the command as it is"
+    history = [(one.permission, one.patterns, one.rules) for one in ws.permissions.history]
+    assert NAME in shown(requests)
+    assert SECRET not in shown([requests, history, call.part.decisions, audit_log(ws.data_dir).last(9)])
+    assert SECRET not in Table([{"rule": rule.pattern} for rule in ws.permissions.approved])._repr_html_()
 
 
 @pytest.mark.anyio
-async def test_arguments_changed_by_a_person_get_their_secrets_back(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": {"edit": "ask"}}, tmp_path / "data") as ws:
-        call = ws.start("write", {"filePath": "a.txt", "content": f"{SECRET}\n"}, by="user")
+async def test_arguments_changed_by_a_person_get_their_secrets_back(
+    open_workspace: OpenWorkspace, project: Path
+) -> None:
+    ws = await open_workspace({"permission": {"edit": "ask"}})
+    call = ws.start("write", {"filePath": "a.txt", "content": f"{SECRET}\n"}, by="user")
 
-        async def change(event: dict[str, Any]) -> None:
-            assert SECRET not in shown([event, call.part.to_wire()])
-            shown_arguments = dict(call.part.state.input)
-            await call.revise(
-                event["properties"]["id"], {**shown_arguments, "content": f"# {shown_arguments['content']}"}
-            )
+    async def change(event: dict[str, Any]) -> None:
+        assert SECRET not in shown([event, call.part.to_wire()])
+        shown_arguments = dict(call.part.state.input)
+        await call.revise(event["properties"]["id"], {**shown_arguments, "content": f"# {shown_arguments['content']}"})
 
-        ws.bus.subscribe("permission.asked", change)
-        await call.run()
-        assert (tmp_path / "a.txt").read_text() == f"# {SECRET}\n"
+    ws.bus.subscribe("permission.asked", change)
+    await call.run()
+    assert (project / "a.txt").read_text() == f"# {SECRET}\n"
 
 
 @pytest.mark.anyio
@@ -390,17 +390,19 @@ async def test_a_model_is_sent_no_secret_and_what_it_says_is_masked(tmp_path: Pa
 
 
 @pytest.mark.anyio
-async def test_a_session_of_before_is_exported_and_sent_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_session_of_before_is_exported_and_sent_masked(
+    open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MY_SERVICE_TOKEN")
-    async with project(tmp_path, a_txt=f"key: {SECRET}\n") as workspace:
-        first = FakeModel([{"calls": [["read", {"filePath": "a.txt"}]]}, {"text": "Done."}])
-        answer = await workspace.sessions.prompt("read", model=first)
-        assert SECRET in shown([message.to_wire() for message in answer.session.messages])
-        monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
-        model = FakeModel([{"text": "Done."}])
-        await workspace.sessions.prompt("more", model=model, session=answer.session)
-        assert SECRET not in repr(model.requests)
-        assert SECRET not in (await export_file(workspace, answer.session, tmp_path / "s.json")).read_text()
+    workspace = await open_workspace(files={"a.txt": f"key: {SECRET}\n"})
+    first = FakeModel([{"calls": [["read", {"filePath": "a.txt"}]]}, {"text": "Done."}])
+    answer = await workspace.sessions.prompt("read", model=first)
+    assert SECRET in shown([message.to_wire() for message in answer.session.messages])
+    monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
+    model = FakeModel([{"text": "Done."}])
+    await workspace.sessions.prompt("more", model=model, session=answer.session)
+    assert SECRET not in repr(model.requests)
+    assert SECRET not in (await export_file(workspace, answer.session, tmp_path / "s.json")).read_text()
 
 
 def test_logs_name_no_secret(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError
 from opencode_jupyter.core.permission.modes import set_mode
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -119,16 +120,16 @@ async def test_a_move_to_a_start_up_file_needs_approval(project: Path) -> None:
     assert await decide(project, {"edit": "allow"}, "apply_patch", {"patchText": patch}) == "ask"
 
 
-async def test_a_rule_that_names_the_file_allows_it(project: Path) -> None:
+async def test_a_rule_that_names_the_file_allows_it(open_workspace: OpenWorkspace, project: Path) -> None:
     write = {"filePath": ".opencode/plans/a.md", "content": "x"}
     assert await decide(project, {"edit": {".opencode/plans/*": "allow"}}, "write", write) == "allow"
     edits = {"edit": "allow"}
     assert await decide(project, edits, "write", {"filePath": "src/new.py", "content": "x"}) == "allow"
     config = {"experimental": {"allow_bypass": True}}
-    async with Workspace(project, config, project.parent / "data", store=False) as ws:
-        set_mode(ws, None, "bypass")
-        decisions = await ws.dry_run("write", {"filePath": ".envrc", "content": "x"}, by="model")
-        assert [decision.action for decision in decisions] == ["allow"]
+    ws = await open_workspace(config, data_dir=project.parent / "data", store=False)
+    set_mode(ws, None, "bypass")
+    decisions = await ws.dry_run("write", {"filePath": ".envrc", "content": "x"}, by="model")
+    assert [decision.action for decision in decisions] == ["allow"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ async def test_searches_leave_out_what_may_not_be_read(project: Path) -> None:
     assert asked == [[".env"]]
 
 
-async def test_commands_take_no_settings_from_a_bare_repository(project: Path) -> None:
+async def test_commands_take_no_settings_from_a_bare_repository(open_workspace: OpenWorkspace, project: Path) -> None:
     bare = project / "bare.git"
     subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
     hit = project / "hit"
@@ -230,17 +231,17 @@ async def test_commands_take_no_settings_from_a_bare_repository(project: Path) -
     subprocess.run(["git", "-C", str(bare), "config", "core.fsmonitor", str(project / "run")], check=True)
     subprocess.run(["git", "-C", str(bare), "config", "core.bare", "false"], check=True)
     subprocess.run(["git", "-C", str(bare), "config", "core.worktree", str(project)], check=True)
-    async with Workspace(project, {"permission": {"*": "allow"}}, project.parent / "data", store=False) as ws:
-        result = await ws.call("bash", {"command": "cd bare.git && git status", "description": "d"})
+    ws = await open_workspace(data_dir=project.parent / "data", store=False)
+    result = await ws.call("bash", {"command": "cd bare.git && git status", "description": "d"})
     assert "safe.bareRepository" in result.output
     assert not hit.exists()
 
 
-async def test_a_person_may_still_reject(project: Path) -> None:
+async def test_a_person_may_still_reject(open_workspace: OpenWorkspace, project: Path) -> None:
     def approve(request: Any) -> str:
         return "reject"
 
-    async with Workspace(project, None, project.parent / "data", approve=approve, store=False) as ws:
-        with pytest.raises(PermissionRejectedError):
-            await ws.call("write", {"filePath": ".envrc", "content": "x"})
+    ws = await open_workspace({}, data_dir=project.parent / "data", approve=approve, store=False)
+    with pytest.raises(PermissionRejectedError):
+        await ws.call("write", {"filePath": ".envrc", "content": "x"})
     assert not (project / ".envrc").exists()

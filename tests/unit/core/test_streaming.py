@@ -20,14 +20,14 @@ from opencode_jupyter.core.context import AbortSignal
 from opencode_jupyter.core.errors import ToolAbortedError
 from opencode_jupyter.core.streaming import join
 from opencode_jupyter.core.truncation import Truncation
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({}, store=False)
 
 
 class Watch:

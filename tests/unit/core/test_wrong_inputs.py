@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError, UnknownOptionError
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 DEFINED = {"description": "d", "parameters": {"type": "object"}, "execute": print}
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    (tmp_path / "project").mkdir()
-    async with Workspace(tmp_path / "project", {}, tmp_path / "data") as made:
-        yield made
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 CASES: list[tuple[Callable[[Workspace], Any], str]] = [

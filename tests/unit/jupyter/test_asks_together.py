@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,20 @@ from opencode_jupyter.jupyter.cards.call_json import card_part
 from opencode_jupyter.jupyter.cards.wording import decision_words, state_words
 from opencode_jupyter.jupyter.kernel.approvals import Broker
 from tests.support.shells import Shell, shell
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 SOON = 5.0
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+async def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("one two three\n")
     config = {"permission": {"*": "allow", "edit": "ask"}}
-    async with Workspace(tmp_path / "work", config, tmp_path / "data", store=False) as made:
-        made.bus.subscribe("permission.asked", lambda event: None)
-        yield made
+    made = await open_workspace(config, directory=tmp_path / "work", store=False)
+    made.bus.subscribe("permission.asked", lambda event: None)
+    return made
 
 
 async def until(true: Callable[[], Any]) -> None:
@@ -228,18 +229,18 @@ def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     future.result(SOON)
 
 
-async def test_requests_of_one_permission_each_record_their_own_decision(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, {"permission": {"bash": "ask"}}, tmp_path / "data", store=False) as ws:
-        ws.bus.subscribe("permission.asked", lambda event: None)
-        calls = [ws.start("bash", {"command": f"echo {name}", "description": "d"}) for name in ("one", "two")]
-        tasks = [asyncio.create_task(call.run()) for call in calls]
-        await until(lambda: len(ws.permissions.pending()) == 2)
-        by_call = {(request.tool or {})["callID"]: request for request in ws.permissions.pending()}
-        first, second = (by_call[call.part.call_id] for call in calls)
-        ws.permissions.reply(first.id, ("reject", "use printf"), by="card")
-        errors = await asyncio.gather(*tasks, return_exceptions=True)
-        assert isinstance(errors[0], PermissionCorrectedError) and errors[0].decision is calls[0].part.decisions[0]
-        decided = [[(d.request_id, d.reply, d.message, d.together) for d in call.part.decisions] for call in calls]
-        assert decided == [[(first.id, "reject", "use printf", False)], [(second.id, "reject", None, True)]]
-        said = [decision_words(card_part(call.part)) for call in calls]
-        assert said == [["denied by you: “use printf”"], ["denied by you (together with another request)"]]
+async def test_requests_of_one_permission_each_record_their_own_decision(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"permission": {"bash": "ask"}}, store=False)
+    ws.bus.subscribe("permission.asked", lambda event: None)
+    calls = [ws.start("bash", {"command": f"echo {name}", "description": "d"}) for name in ("one", "two")]
+    tasks = [asyncio.create_task(call.run()) for call in calls]
+    await until(lambda: len(ws.permissions.pending()) == 2)
+    by_call = {(request.tool or {})["callID"]: request for request in ws.permissions.pending()}
+    first, second = (by_call[call.part.call_id] for call in calls)
+    ws.permissions.reply(first.id, ("reject", "use printf"), by="card")
+    errors = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(errors[0], PermissionCorrectedError) and errors[0].decision is calls[0].part.decisions[0]
+    decided = [[(d.request_id, d.reply, d.message, d.together) for d in call.part.decisions] for call in calls]
+    assert decided == [[(first.id, "reject", "use printf", False)], [(second.id, "reject", None, True)]]
+    said = [decision_words(card_part(call.part)) for call in calls]
+    assert said == [["denied by you: “use printf”"], ["denied by you (together with another request)"]]

@@ -23,8 +23,8 @@ from opencode_jupyter.jupyter.cards.run_json import call_json
 from opencode_jupyter.jupyter.cards.run_mimebundle import call_lines
 from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME, METADATA_KEY
 from opencode_jupyter.jupyter.cards.wording import state_words
-from opencode_jupyter.workspace import Workspace
 from tests.support.contract import check
+from tests.support.workspaces import OpenWorkspace
 
 EVIL = "<script>alert(1)</script>\u202e"
 DIFF = "@@ -1 +1 @@\n-a\n+b\n"
@@ -236,29 +236,29 @@ def test_hostile_text_stays_text() -> None:
 
 
 @pytest.mark.anyio
-async def test_calls_inside_a_call(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as ws:
-        parent = ws.start("batch", {"tool_calls": [{}, {}]})
-        parent.part.state = Running(parent.part.state.input, 1000)
-        one, two = (parent.child("question", {"questions": []}) for _ in range(2))
-        one.part.state = Completed({}, 1000, 1002, "", "long " * 1000, {})
-        one.part.outcome = "completed"
-        questions = parse_questions({"question": "Which?", "options": ["A"]})
-        waiting = QuestionRequest("que_1", "ses_1", questions, None, 500)
-        asks = {two.part.call_id: [RequestView(waiting, digest_of(waiting))]}
-        live = card_tree(parent, asks, live=True)
-        assert [c["tool"] for c in live["ui"]["children"]] == ["question", "question"]
-        assert live["ui"]["children"][1]["ui"]["question"]["questions"][0]["question"] == "Which?"
-        assert len(live["ui"]["children"][0]["state"]["output"]) < 2100
-        assert live_text(live).endswith(": waiting for an answer: Which?")
-        lost = lost_bundle(live)[CARD_MIME]
-        assert [c["ui"]["outcome"] for c in (lost, *lost["ui"]["children"])] == ["ended", "completed", "ended"]
-        assert "que_1" not in str(lost)
-        settled = settled_bundle(card_tree(parent, asks, live=False))[0]
-        outcomes = [c["ui"]["outcome"] for c in settled[CARD_MIME]["ui"]["children"]]
-        assert outcomes == ["completed", "interrupted"]
-        assert "  ✓ question" in settled["text/plain"]
-        assert len(settled["text/plain"].split("\n")) <= PLAIN_LINES
+async def test_calls_inside_a_call(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({}, store=False)
+    parent = ws.start("batch", {"tool_calls": [{}, {}]})
+    parent.part.state = Running(parent.part.state.input, 1000)
+    one, two = (parent.child("question", {"questions": []}) for _ in range(2))
+    one.part.state = Completed({}, 1000, 1002, "", "long " * 1000, {})
+    one.part.outcome = "completed"
+    questions = parse_questions({"question": "Which?", "options": ["A"]})
+    waiting = QuestionRequest("que_1", "ses_1", questions, None, 500)
+    asks = {two.part.call_id: [RequestView(waiting, digest_of(waiting))]}
+    live = card_tree(parent, asks, live=True)
+    assert [c["tool"] for c in live["ui"]["children"]] == ["question", "question"]
+    assert live["ui"]["children"][1]["ui"]["question"]["questions"][0]["question"] == "Which?"
+    assert len(live["ui"]["children"][0]["state"]["output"]) < 2100
+    assert live_text(live).endswith(": waiting for an answer: Which?")
+    lost = lost_bundle(live)[CARD_MIME]
+    assert [c["ui"]["outcome"] for c in (lost, *lost["ui"]["children"])] == ["ended", "completed", "ended"]
+    assert "que_1" not in str(lost)
+    settled = settled_bundle(card_tree(parent, asks, live=False))[0]
+    outcomes = [c["ui"]["outcome"] for c in settled[CARD_MIME]["ui"]["children"]]
+    assert outcomes == ["completed", "interrupted"]
+    assert "  ✓ question" in settled["text/plain"]
+    assert len(settled["text/plain"].split("\n")) <= PLAIN_LINES
 
 
 @pytest.mark.parametrize(("output", "tail"), [("a\nb\n\n\n", "a\nb"), ("\n\n", None)])
@@ -280,17 +280,19 @@ def test_what_bash_tells_a_model_of_its_end_is_not_on_the_card_of_a_stopped_call
         ("apply_patch", {"patchText": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch"}),
     ],
 )
-async def test_a_denied_change_keeps_its_diff(tmp_path: Path, tool: str, given: dict[str, Any], by: Any) -> None:
-    (tmp_path / "a.txt").write_text("one\n")
+async def test_a_denied_change_keeps_its_diff(
+    open_workspace: OpenWorkspace, project: Path, tool: str, given: dict[str, Any], by: Any
+) -> None:
+    (project / "a.txt").write_text("one\n")
     config = {"permission": {"edit": "ask"}}
-    async with Workspace(tmp_path, config, approve=lambda request: ("reject", "not now")) as ws:
-        await ws.call("read", {"filePath": "a.txt"})
-        call = ws.start(tool, given, by=by)
-        with pytest.raises(PermissionCorrectedError):
-            await call.run()
-        assert (tmp_path / "a.txt").read_text() == "one\n"
-        nested = call_json(call, {}, live=False)
-        ui, html, text = drawn(call.part)
+    ws = await open_workspace(config, approve=lambda request: ("reject", "not now"))
+    await ws.call("read", {"filePath": "a.txt"})
+    call = ws.start(tool, given, by=by)
+    with pytest.raises(PermissionCorrectedError):
+        await call.run()
+    assert (project / "a.txt").read_text() == "one\n"
+    nested = call_json(call, {}, live=False)
+    ui, html, text = drawn(call.part)
     for shown in (ui, nested["ui"]):
         diff = shown.get("diff") or shown["diffs"][0]["diff"]
         assert "-one\n+two" in diff

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -17,6 +16,7 @@ from opencode_jupyter.jupyter.cards.contract_schema import json_schema, tool_bod
 from opencode_jupyter.jupyter.cards.saved_json import CARD_MIME, saved_part
 from opencode_jupyter.tools import builtin_tools
 from tests.support.contract import check
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -51,55 +51,52 @@ def test_the_front_end_knows_the_body_of_every_built_in_tool() -> None:
     assert tool_bodies() == {"python": "code", **{tool.id: tool.body for tool in tools if tool.body}}
 
 
-async def test_what_failed_in_a_completed_call(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, config={"permission": {"*": "allow"}}, data_dir=tmp_path / "data") as ws:
-        for command, failure in (("exit 3", "exit code 3"), ("true", "")):
-            call = ws.start("bash", {"command": command, "description": "Try"})
+async def test_what_failed_in_a_completed_call(workspace: Workspace) -> None:
+    for command, failure in (("exit 3", "exit code 3"), ("true", "")):
+        call = workspace.start("bash", {"command": command, "description": "Try"})
+        await call.run()
+        assert card_tree(call, {}, live=False)["ui"]["failure"] == failure
+
+
+async def test_calls(workspace: Workspace) -> None:
+    for tool, arguments in CALLS:
+        call = workspace.start(tool, arguments, by="model")
+        check(part=card_tree(call, {}, live=True))
+        with suppress(ToolError):
             await call.run()
-            assert card_tree(call, {}, live=False)["ui"]["failure"] == failure
+        for live in (True, False):
+            check(part=card_tree(call, {}, live=live))
+        check(part=saved_part(card_tree(call, {}, live=False)))
 
 
-async def test_calls(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, config={"permission": {"*": "allow"}}, data_dir=tmp_path / "data") as ws:
-        for tool, arguments in CALLS:
-            call = ws.start(tool, arguments, by="model")
-            check(part=card_tree(call, {}, live=True))
-            with suppress(ToolError):
-                await call.run()
-            for live in (True, False):
-                check(part=card_tree(call, {}, live=live))
-            check(part=saved_part(card_tree(call, {}, live=False)))
+async def test_a_call_that_waits_for_approval(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({"permission": "ask"})
+    call = ws.start("write", {"filePath": "a.txt", "content": "x" * 3000})
+    running = asyncio.ensure_future(call.run())
+    while not ws.permissions.pending():
+        await asyncio.sleep(0.01)
+    request = ws.permissions.pending()[0]
+    card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
+    assert {"ask", "untouched"} <= set(card["ui"])
+    check(part=card)
+    check(part=lost_bundle(card)[CARD_MIME])
+    ws.permissions.reply(request.id, "reject", "not now")
+    await asyncio.wait([running])
+    check(part=card_tree(call, {}, live=False))
 
 
-async def test_a_call_that_waits_for_approval(tmp_path: Path) -> None:
-    async with Workspace(tmp_path, config={"permission": "ask"}, data_dir=tmp_path / "data") as ws:
-        call = ws.start("write", {"filePath": "a.txt", "content": "x" * 3000})
-        running = asyncio.ensure_future(call.run())
-        while not ws.permissions.pending():
-            await asyncio.sleep(0.01)
-        request = ws.permissions.pending()[0]
-        card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
-        assert {"ask", "untouched"} <= set(card["ui"])
-        check(part=card)
-        check(part=lost_bundle(card)[CARD_MIME])
-        ws.permissions.reply(request.id, "reject", "not now")
-        await asyncio.wait([running])
-        check(part=card_tree(call, {}, live=False))
-
-
-async def test_a_call_that_waits_for_an_answer(tmp_path: Path) -> None:
+async def test_a_call_that_waits_for_an_answer(workspace: Workspace) -> None:
     questions = [{"question": "Which?", "header": "W", "options": [{"label": "A", "description": ""}]}]
-    async with Workspace(tmp_path, config={"permission": "allow"}, data_dir=tmp_path / "data") as ws:
-        call = ws.start("question", {"questions": questions})
-        running = asyncio.ensure_future(call.run())
-        while not ws.questions.pending():
-            await asyncio.sleep(0.01)
-        request = ws.questions.pending()[0]
-        card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
-        assert "question" in card["ui"]
-        check(part=card)
-        ws.questions.reply(request.id, [["A"]])
-        await asyncio.wait([running])
-        settled = card_tree(call, {}, live=False)
-        assert settled["ui"]["answered"]
-        check(part=settled)
+    call = workspace.start("question", {"questions": questions})
+    running = asyncio.ensure_future(call.run())
+    while not workspace.questions.pending():
+        await asyncio.sleep(0.01)
+    request = workspace.questions.pending()[0]
+    card = card_tree(call, {call.part.call_id: [RequestView(request, digest_of(request))]}, live=True)
+    assert "question" in card["ui"]
+    check(part=card)
+    workspace.questions.reply(request.id, [["A"]])
+    await asyncio.wait([running])
+    settled = card_tree(call, {}, live=False)
+    assert settled["ui"]["answered"]
+    check(part=settled)

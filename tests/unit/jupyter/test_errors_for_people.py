@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,19 @@ from opencode_jupyter.jupyter.cards.call_json import card_tree
 from opencode_jupyter.jupyter.cards.call_mimebundle import plain_text
 from opencode_jupyter.jupyter.cards.labels import label_for, label_of_wire, project_folder
 from opencode_jupyter.jupyter.magics.history import read_history
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 ADD = "def add(a, b):\n    return a + b\n"
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    project = tmp_path / "project"
-    project.mkdir()
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
     subprocess.run(["git", "init", "-q", project], check=True)
     (project / "a.py").write_text(ADD)
     (project / "twice.txt").write_text("x\ny\nx\n")
     (project / "folder").mkdir()
-    async with Workspace(project, {"permission": {"*": "allow"}}, tmp_path / "data") as made:
-        yield made
+    return await open_workspace()
 
 
 async def failed(ws: Workspace, tool: str, arguments: dict[str, Any], by: Any = "user") -> Call:
@@ -196,14 +193,16 @@ async def test_a_file_outside_has_its_absolute_path(ws: Workspace, tmp_path: Pat
         assert card_tree(call, {}, live=False)["ui"]["label"] == str(other)
 
 
-async def test_files_count_from_the_project_in_a_subfolder_too(ws: Workspace, tmp_path: Path) -> None:
+async def test_files_count_from_the_project_in_a_subfolder_too(
+    open_workspace: OpenWorkspace, ws: Workspace, tmp_path: Path
+) -> None:
     folder = ws.directory / "folder"
     (folder / "b.txt").write_text("x")
-    async with Workspace(folder, {}, tmp_path / "other-data") as below:
-        call = below.start("read", {"filePath": "b.txt"}, by="user")
-        assert card_tree(call, {}, live=True)["ui"]["label"] == "folder/b.txt"
-        await call.run()
-        assert card_tree(call, {}, live=False)["ui"]["label"] == "folder/b.txt"
+    below = await open_workspace({}, directory=folder, data_dir=tmp_path / "other-data")
+    call = below.start("read", {"filePath": "b.txt"}, by="user")
+    assert card_tree(call, {}, live=True)["ui"]["label"] == "folder/b.txt"
+    await call.run()
+    assert card_tree(call, {}, live=False)["ui"]["label"] == "folder/b.txt"
 
 
 async def test_history_and_panel_name_a_file_as_its_card_does(ws: Workspace) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from opencode_jupyter.jupyter.kernel.open_notebooks import NotebookPages
 from opencode_jupyter.tools.notebook.open_documents import Notebooks
 from opencode_jupyter.workspace import Workspace
 from tests.support.pages import Page
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -62,17 +62,17 @@ def server() -> Server:
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path, server: Server) -> AsyncIterator[Workspace]:
-    (tmp_path / ".git").mkdir()
-    async with Workspace(tmp_path, {}, data_dir=tmp_path / "data", store=False) as ws:
-        ws.service(Notebooks).front_end = server.front_end
-        yield ws
+async def workspace(open_workspace: OpenWorkspace, project: Path, server: Server) -> Workspace:
+    (project / ".git").mkdir()
+    ws = await open_workspace({}, store=False)
+    ws.service(Notebooks).front_end = server.front_end
+    return ws
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(project: Path) -> Path:
     cells = [v4.new_code_cell(f"x = {n}", id=f"c{n}") for n in range(3)]
-    made = tmp_path / "sub" / "a.ipynb"
+    made = project / "sub" / "a.ipynb"
     made.parent.mkdir()
     nbformat.write(v4.new_notebook(cells=cells), made)
     return made
@@ -164,19 +164,19 @@ async def test_read_as_a_file_then_opened(workspace: Workspace, server: Server, 
     assert sources(server.pages[0]) == ["x = 0", "new", "x = 2"]
 
 
-async def test_which_file_a_document_is(workspace: Workspace, server: Server, path: Path, tmp_path: Path) -> None:
-    link = tmp_path / "root-link"
-    link.symlink_to(tmp_path, target_is_directory=True)
+async def test_which_file_a_document_is(workspace: Workspace, server: Server, path: Path, project: Path) -> None:
+    link = project / "root-link"
+    link.symlink_to(project, target_is_directory=True)
     find = server.front_end.find
     page = Page("p", path, link)
     server.pages = [page]
     page.told = {"path": "sub/a.ipynb"}
     assert len(await find(path)) == 1
-    assert await find(tmp_path / "a.ipynb") == []
+    assert await find(project / "a.ipynb") == []
     page.told = {"path": "sub/a.ipynb", "root": "~"}
     home = os.environ["HOME"]
     try:
-        os.environ["HOME"] = str(tmp_path)
+        os.environ["HOME"] = str(project)
         assert len(await find(path)) == 1
     finally:
         os.environ["HOME"] = home
@@ -277,24 +277,26 @@ async def test_nobody_there(workspace: Workspace, server: Server, path: Path, mo
     assert nbformat.read(path, as_version=4).cells[1].source == "newer"
 
 
-async def test_opened_and_closed_while_a_person_is_asked(server: Server, path: Path, tmp_path: Path) -> None:
-    page = Page("p", path, tmp_path)
+async def test_opened_and_closed_while_a_person_is_asked(
+    open_workspace: OpenWorkspace, server: Server, path: Path, project: Path
+) -> None:
+    page = Page("p", path, project)
 
     def opened(request: Any) -> str:
         server.pages = [page] if not server.pages else []
         return "once"
 
     config = {"permission": {"edit": "ask"}}
-    async with Workspace(tmp_path, config, data_dir=tmp_path / "data", approve=opened, store=False) as ws:
-        ws.service(Notebooks).front_end = server.front_end
-        before = path.read_bytes()
-        await read(ws, path)
-        await edit(ws, path, cell="c1", newSource="new")
-        assert sources(page)[1] == "new"
-        assert path.read_bytes() == before
-        with pytest.raises(ToolError, match="Conflict"):
-            await edit(ws, path, cell="c1", newSource="newer")  # the file still has what it had
-        assert path.read_bytes() == before
+    ws = await open_workspace(config, approve=opened, store=False)
+    ws.service(Notebooks).front_end = server.front_end
+    before = path.read_bytes()
+    await read(ws, path)
+    await edit(ws, path, cell="c1", newSource="new")
+    assert sources(page)[1] == "new"
+    assert path.read_bytes() == before
+    with pytest.raises(ToolError, match="Conflict"):
+        await edit(ws, path, cell="c1", newSource="newer")  # the file still has what it had
+    assert path.read_bytes() == before
 
 
 async def test_words_of_strangers_do_no_harm(workspace: Workspace, server: Server, path: Path) -> None:

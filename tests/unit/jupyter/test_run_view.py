@@ -6,12 +6,11 @@ import asyncio
 import json
 import re
 import time
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from opencode_jupyter import Attachment, ToolContext, ToolResult, tool
+from opencode_jupyter import Attachment, ToolContext, ToolResult, Workspace, tool
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.jupyter.cards.markdown import markdown
 from opencode_jupyter.jupyter.cards.run_card import RunCard
@@ -25,9 +24,9 @@ from opencode_jupyter.jupyter.cards.run_mimebundle import (
 )
 from opencode_jupyter.jupyter.cards.saved_json import RUN_MIME
 from opencode_jupyter.jupyter.cards.wording import dollars, end_of, tokens
-from tests.support.agents import project
 from tests.support.contract import check
 from tests.support.fake_model import FakeModel
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +51,7 @@ def card_of(run: Any) -> RunCard:
     return RunCard(run, None, on_message=lambda *given: None, live=False)
 
 
-async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
+async def test_pieces_add_up_to_the_whole(open_workspace: OpenWorkspace) -> None:
     turns = [
         {"reasoning": "Hm 🤔.", "text": "I look 🤔 at it, in a few words.", "calls": [["read", {"filePath": "a.txt"}]]},
         {"text": "gone", "cut": ModelError("it broke off", "cut", retry_after=0.01)},
@@ -60,27 +59,27 @@ async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
         {"text": "Done."},
     ]
     page = Page()
-    async with project(tmp_path, a_txt="hello\n") as workspace:
-        run = workspace.sessions.prompt("go", model=FakeModel(turns))
-        card = card_of(run)
-        work = asyncio.ensure_future(run.run())
-        while not work.done():
-            page.take(json.loads(json.dumps(card.items.changes({}))), card.head())
-            await asyncio.sleep(0.001)
-        answer = await work
-        page.take(card.items.changes({}), card.head())
-        assert card.items.changes({}) == {}, "what was sent is not sent again"
-        assert page.items == card.items.whole({}, live=True)
-        check(run=card.json(live=True), whole={"kind": "whole", "run": card.json(live=False)})
-        before = page.items[:3]
-        run.notes.append("the replay differs")
-        card.items.on_change(run, "status", None)
-        card.items.on_change(run, "dropped", {run.messages[1].id})
-        page.take(card.items.changes({}), card.head())
-        assert page.items == card.items.whole({}, live=True)
-        assert page.items.pop()["text"] == "the replay differs"
-        assert [item["kind"] for item in page.items[:3]] == ["gone"] * 3, "a message that was taken back"
-        page.items[:3] = before
+    workspace = await open_workspace(files={"a.txt": "hello\n"})
+    run = workspace.sessions.prompt("go", model=FakeModel(turns))
+    card = card_of(run)
+    work = asyncio.ensure_future(run.run())
+    while not work.done():
+        page.take(json.loads(json.dumps(card.items.changes({}))), card.head())
+        await asyncio.sleep(0.001)
+    answer = await work
+    page.take(card.items.changes({}), card.head())
+    assert card.items.changes({}) == {}, "what was sent is not sent again"
+    assert page.items == card.items.whole({}, live=True)
+    check(run=card.json(live=True), whole={"kind": "whole", "run": card.json(live=False)})
+    before = page.items[:3]
+    run.notes.append("the replay differs")
+    card.items.on_change(run, "status", None)
+    card.items.on_change(run, "dropped", {run.messages[1].id})
+    page.take(card.items.changes({}), card.head())
+    assert page.items == card.items.whole({}, live=True)
+    assert page.items.pop()["text"] == "the replay differs"
+    assert [item["kind"] for item in page.items[:3]] == ["gone"] * 3, "a message that was taken back"
+    page.items[:3] = before
     kinds = [item["kind"] for item in page.items]
     assert kinds == ["reasoning", "text", "call", "gone", "call", "call", "text"]
     assert page.items[1]["text"].strip() == "I look 🤔 at it, in a few words."
@@ -88,42 +87,42 @@ async def test_pieces_add_up_to_the_whole(tmp_path: Path) -> None:
     assert answer.text.strip() == "Done."
 
 
-async def test_a_finished_call_is_sent_once(tmp_path: Path) -> None:
+async def test_a_finished_call_is_sent_once(open_workspace: OpenWorkspace) -> None:
     sent: list[str] = []
     turns = [{"calls": [["read", {"filePath": "a.txt"}]]} for _ in range(5)] + [{"text": "Done."}]
-    async with project(tmp_path, a_txt="hello\n", config={"permission": {"*": "allow"}}) as workspace:
-        run = workspace.sessions.prompt("go", model=FakeModel(turns))
-        card = card_of(run)
-        work = asyncio.ensure_future(run.run())
-        while not work.done():
-            await asyncio.sleep(0.002)
-            for _, item in card.items.changes({}).get("items", ()):
-                if item["kind"] == "call" and item["part"]["state"]["status"] == "completed":
-                    sent.append(item["id"])
-        await work
-        sent += [item["id"] for _, item in card.items.changes({}).get("items", ()) if item["kind"] == "call"]
+    workspace = await open_workspace(files={"a.txt": "hello\n"})
+    run = workspace.sessions.prompt("go", model=FakeModel(turns))
+    card = card_of(run)
+    work = asyncio.ensure_future(run.run())
+    while not work.done():
+        await asyncio.sleep(0.002)
+        for _, item in card.items.changes({}).get("items", ()):
+            if item["kind"] == "call" and item["part"]["state"]["status"] == "completed":
+                sent.append(item["id"])
+    await work
+    sent += [item["id"] for _, item in card.items.changes({}).get("items", ()) if item["kind"] == "call"]
     assert len(sent) == len(set(sent)) == 5
 
 
-async def test_requests_that_wait_side_by_side_are_one_wait(tmp_path: Path) -> None:
+async def test_requests_that_wait_side_by_side_are_one_wait(open_workspace: OpenWorkspace) -> None:
     calls = [["bash", {"command": f"echo {name}", "description": "d"}] for name in ("one", "two")]
-    async with project(tmp_path, config={"permission": {"bash": "ask"}}) as workspace:
-        run = workspace.sessions.prompt("go", model=FakeModel([{"calls": calls}, {"text": "ok"}]))
-        card = card_of(run)
-        work = asyncio.ensure_future(run.run())
-        async with asyncio.timeout(10):
-            while len(workspace.permissions.pending()) < 2:
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.3)
-        for request in workspace.permissions.pending():
-            workspace.permissions.reply(request.id, "once")
-        await work
-        waited = [call.part.waited * 1000 for call in run.calls]
-        assert max(waited) <= card.head()["waited"] + 1
-        assert card.head()["waited"] < sum(waited) - 200
+    workspace = await open_workspace({"permission": {"bash": "ask"}})
+    run = workspace.sessions.prompt("go", model=FakeModel([{"calls": calls}, {"text": "ok"}]))
+    card = card_of(run)
+    work = asyncio.ensure_future(run.run())
+    async with asyncio.timeout(10):
+        while len(workspace.permissions.pending()) < 2:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    for request in workspace.permissions.pending():
+        workspace.permissions.reply(request.id, "once")
+    await work
+    waited = [call.part.waited * 1000 for call in run.calls]
+    assert max(waited) <= card.head()["waited"] + 1
+    assert card.head()["waited"] < sum(waited) - 200
 
 
-async def test_live_output_goes_as_its_end(tmp_path: Path) -> None:
+async def test_live_output_goes_as_its_end(workspace: Workspace) -> None:
     goes_on, tails = asyncio.Event(), []
 
     @tool
@@ -135,19 +134,18 @@ async def test_live_output_goes_as_its_end(tmp_path: Path) -> None:
         await goes_on.wait()
         return "over"
 
-    async with project(tmp_path) as workspace:
-        workspace.registry.register(chatty)
-        run = workspace.sessions.prompt("go", model=FakeModel([{"calls": [["chatty", {}]]}, {"text": "ok"}]))
-        card = card_of(run)
-        work = asyncio.ensure_future(run.run())
-        deadline = time.monotonic() + 10
-        while not any(tail["text"].count("line") >= 15 for tail in tails):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.02)
-            tails += [tail for _, tail in card.items.changes({}).get("tails", ())]
-        assert max(len(json.dumps(tail)) for tail in tails) < 2_000
-        goes_on.set()
-        await work
+    workspace.registry.register(chatty)
+    run = workspace.sessions.prompt("go", model=FakeModel([{"calls": [["chatty", {}]]}, {"text": "ok"}]))
+    card = card_of(run)
+    work = asyncio.ensure_future(run.run())
+    deadline = time.monotonic() + 10
+    while not any(tail["text"].count("line") >= 15 for tail in tails):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+        tails += [tail for _, tail in card.items.changes({}).get("tails", ())]
+    assert max(len(json.dumps(tail)) for tail in tails) < 2_000
+    goes_on.set()
+    await work
 
 
 def run_json(items: list[dict[str, Any]], **head: Any) -> dict[str, Any]:
@@ -257,19 +255,18 @@ async def test_pictures_stand_outside_the_folded_calls() -> None:
     assert "a.csv" in html and "a.csv" not in outside
 
 
-async def test_a_live_card_has_the_pictures_of_calls_that_ended(tmp_path: Path) -> None:
+async def test_a_live_card_has_the_pictures_of_calls_that_ended(workspace: Workspace) -> None:
     @tool
     async def plot(size: int) -> ToolResult:
         """Draws."""
         return ToolResult("plot", "", attachments=[Attachment.from_bytes(b"x" * size, "image/png", "figure-1.png")])
 
     turns = [{"calls": [["plot", {"size": size}]]} for size in (900_000, 600_000, 100)] + [{"text": "Done."}]
-    async with project(tmp_path) as workspace:
-        workspace.registry.register(plot)
-        run = workspace.sessions.prompt("go", model=FakeModel(turns))
-        card = card_of(run)
-        await run.run()
-        sent = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
+    workspace.registry.register(plot)
+    run = workspace.sessions.prompt("go", model=FakeModel(turns))
+    card = card_of(run)
+    await run.run()
+    sent = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
     for items in (sent, [item for item in card.items.whole({}, live=True) if item["kind"] == "call"]):
         counts = [len(item["part"]["state"].get("attachments", ())) for item in items]
         assert counts == [0, 1, 1], "the oldest are left out of a message that servers would not pass on"

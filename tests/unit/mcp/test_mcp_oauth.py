@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from opencode_jupyter.mcp.logins import Login, Logins
 from opencode_jupyter.mcp.oauth import auth_for, token_store
 from tests.support.auth_server import AuthServer, auth_server, browse
 from tests.support.mcp_remote import mcp_remote
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -44,10 +45,9 @@ def server() -> Iterator[AuthServer]:
 
 
 @pytest.fixture
-async def ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as workspace:
-        yield workspace
+    return await open_workspace({}, store=False)
 
 
 def spec(server: AuthServer, **more: Any) -> ServerSpec:
@@ -94,14 +94,16 @@ async def test_a_login_that_is_given_up_before_it_has_begun(ws: Workspace, serve
     assert logins.get("tracker") is None
 
 
-async def test_another_process_goes_on_with_the_tokens(ws: Workspace, server: AuthServer, tmp_path: Path) -> None:
+async def test_another_process_goes_on_with_the_tokens(
+    open_workspace: OpenWorkspace, ws: Workspace, server: AuthServer
+) -> None:
     await log_in(ws, spec(server))
-    async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as other:
-        assert await ping(other, spec(server)) == 200
-        elsewhere = ServerSpec("tracker", url=server.mcp.replace("127.0.0.1", "localhost"))
-        with pytest.raises(AuthError):  # the same name with another address gets nothing
-            await ping(other, elsewhere)
-        assert token_store(other).load("tracker", elsewhere.url).tokens is None
+    other = await open_workspace({}, store=False)
+    assert await ping(other, spec(server)) == 200
+    elsewhere = ServerSpec("tracker", url=server.mcp.replace("127.0.0.1", "localhost"))
+    with pytest.raises(AuthError):  # the same name with another address gets nothing
+        await ping(other, elsewhere)
+    assert token_store(other).load("tracker", elsewhere.url).tokens is None
 
 
 async def test_a_token_is_renewed_when_its_time_is_over(ws: Workspace, server: AuthServer) -> None:
@@ -136,13 +138,15 @@ async def test_a_server_that_refuses_every_token_is_not_asked_for_ever(ws: Works
     assert server.requests.count("POST /as/token") == 1
 
 
-async def test_what_another_kernel_renewed_is_taken(ws: Workspace, server: AuthServer, tmp_path: Path) -> None:
+async def test_what_another_kernel_renewed_is_taken(
+    tmp_path: Path, ws: Workspace, server: AuthServer, project: Path
+) -> None:
     await log_in(ws, spec(server))
     mine = auth_for(ws, spec(server))
     async with httpx2.AsyncClient(auth=mine, verify=False) as client:
         assert (await client.post(server.mcp)).status_code == 200
         server.expire()
-        async with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as other:
+        async with Workspace(project, data_dir=tmp_path / "data", store=False) as other:
             assert await ping(other, spec(server)) == 200  # which ends the renewal that the first one holds
         assert (await client.post(server.mcp)).status_code == 200
     assert mine is not None

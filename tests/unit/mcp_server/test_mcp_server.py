@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from opencode_jupyter.mcp_server.calls import LARGEST, METADATA, SavedOutputs, r
 from opencode_jupyter.mcp_server.server import ToolServer
 from opencode_jupyter.workspace import Workspace
 from tests.support.mcp_process import GENERATIONS, Person
+from tests.support.workspaces import OpenWorkspace
 
 # ---------------------------------------------------------------------- options
 
@@ -206,12 +206,13 @@ def test_saved_outputs(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]:
+async def workspace(
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path / "home"))
-    (tmp_path / "project" / ".git").mkdir(parents=True)
-    async with Workspace(tmp_path / "project", data_dir=tmp_path / "data", store=False) as ws:
-        yield ws
+    (project / ".git").mkdir(parents=True)
+    return await open_workspace({}, store=False)
 
 
 def text_of(result: types.CallToolResult) -> str:

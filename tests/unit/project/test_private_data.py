@@ -13,6 +13,7 @@ from opencode_jupyter import Workspace, tool
 from opencode_jupyter.agent.snapshots import Snapshots
 from opencode_jupyter.mcp.tokens import StoredLogin, TokenStore
 from tests.support.repository import repository
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 KEPT = {"audit.jsonl", "code-index", "mcp-auth.json", "opencode.db", "snapshot", "tool-output", "trust.json", "undo"}
@@ -85,11 +86,12 @@ async def test_a_folder_that_is_given_keeps_its_mode_and_shows_others_nothing(tm
     assert mode(folder) == 0o755
 
 
-async def test_a_plan_that_is_the_first_thing_kept_makes_no_open_folder(tmp_path: Path) -> None:
-    (tmp_path / "project").mkdir()
+async def test_a_plan_that_is_the_first_thing_kept_makes_no_open_folder(
+    open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
     config = {"permission": {"edit": "allow", "external_directory": "allow"}}
     data_dir = tmp_path / "data"
-    async with Workspace(tmp_path / "project", config, data_dir, store=False) as ws:
-        ws.permissions.approve = lambda request: "once"
-        await ws.call("write", {"filePath": str(data_dir / "plans" / "a.md"), "content": "# A\n"})
+    ws = await open_workspace(config, data_dir=data_dir, store=False)
+    ws.permissions.approve = lambda request: "once"
+    await ws.call("write", {"filePath": str(data_dir / "plans" / "a.md"), "content": "# A\n"})
     assert mode(data_dir) == 0o700

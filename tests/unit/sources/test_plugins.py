@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import UnknownToolError
 from tests.support.plugin_folders import PluginFolders, plugins_of, running, states
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -180,7 +180,9 @@ async def test_nothing_of_an_untrusted_plugin_is_run(plugin_folders: PluginFolde
         assert running(ws) == ["named", "named-module", "deep.inner", "file"]
 
 
-async def test_a_config_folder_above_the_project_is_not_the_users(plugin_folders: PluginFolders) -> None:
+async def test_a_config_folder_above_the_project_is_not_the_users(
+    open_workspace: OpenWorkspace, plugin_folders: PluginFolders
+) -> None:
     """Without version control config files up to the root count, also those that somebody put into ``/tmp``."""
     here = plugin_folders.root / "loose" / "inner"
     here.mkdir(parents=True)
@@ -188,9 +190,9 @@ async def test_a_config_folder_above_the_project_is_not_the_users(plugin_folders
     plugin_folders.write(here.parent / ".opencode" / "evil.py", SAYS.format(reply="evil"))
     plugin_folders.write(here.parent / ".opencode" / "plugin" / "worse.py", SAYS.format(reply="worse"))
     (here / ".opencode").symlink_to(plugin_folders.write(plugin_folders.root / "x" / "plugin" / "l.py", "").parents[1])
-    async with Workspace(here, data_dir=plugin_folders.root / "data") as ws:
-        await ws.registry.prepare()
-        assert states(ws) == {"evil": "waits", "worse": "waits", "l": "waits"}
+    ws = await open_workspace({}, directory=here, data_dir=plugin_folders.root / "data")
+    await ws.registry.prepare()
+    assert states(ws) == {"evil": "waits", "worse": "waits", "l": "waits"}
 
 
 async def test_a_package_in_the_project_is_trusted_as_a_whole(plugin_folders: PluginFolders) -> None:

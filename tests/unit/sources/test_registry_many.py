@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,18 @@ from opencode_jupyter.core import schema
 from opencode_jupyter.core.tool import Definition, tool
 from opencode_jupyter.sources.tool_file_source import FileTools
 from tests.support.many_tools import COUNT, make_tools, source_of
+from tests.support.workspaces import OpenWorkspace
 
 MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"
 
 
 @pytest.fixture
-async def ws(tmp_path: Path) -> AsyncIterator[Workspace]:
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as workspace:
-        for entry in make_tools():
-            workspace.registry.register(entry)
-        yield workspace
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
+    (project / ".git").mkdir()
+    workspace = await open_workspace({}, store=False)
+    for entry in make_tools():
+        workspace.registry.register(entry)
+    return workspace
 
 
 @pytest.mark.anyio
