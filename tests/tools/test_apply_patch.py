@@ -17,6 +17,7 @@ from opencode_jupyter.core.errors import (
 )
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -222,24 +223,26 @@ async def test_a_rejected_patch_changes_nothing(workspace: Workspace, approver: 
 
 
 @pytest.mark.parametrize("denied", ["move.txt", "to/moved.txt", "delete.txt", "nested/*"])
-async def test_every_path_is_judged(files: Path, tmp_path: Path, denied: str) -> None:
+async def test_every_path_is_judged(open_workspace: OpenWorkspace, files: Path, denied: str) -> None:
     before = tree(files)
     config = {"permission": {"edit": {"*": "allow", denied: "deny"}}}
-    async with Workspace(files, config, data_dir=tmp_path / "data") as ws:
-        with pytest.raises(PermissionDeniedError):
-            await patch(ws, *ALL)
+    ws = await open_workspace(config, directory=files)
+    with pytest.raises(PermissionDeniedError):
+        await patch(ws, *ALL)
     assert tree(files) == before
 
 
-async def test_where_a_file_is_moved_to_is_judged_too(files: Path, tmp_path: Path, approver: Approver) -> None:
+async def test_where_a_file_is_moved_to_is_judged_too(
+    open_workspace: OpenWorkspace, files: Path, approver: Approver
+) -> None:
     config = {"permission": {"edit": {"*": "allow", "to/*": "ask"}}}
-    async with Workspace(files, config, tmp_path / "data", approver) as ws:
-        approver.reply = "reject"
-        with pytest.raises(PermissionRejectedError):
-            await patch(ws, *ALL)
-        assert approver.asks[-1].patterns[-1] == "to/moved.txt" and (files / "move.txt").exists()
-        planned = await ws.dry_run("apply_patch", {"patchText": body(*ALL)})
-        assert (planned[0].action, planned[0].patterns[-1]) == ("ask", "to/moved.txt")
+    ws = await open_workspace(config, directory=files, approve=approver)
+    approver.reply = "reject"
+    with pytest.raises(PermissionRejectedError):
+        await patch(ws, *ALL)
+    assert approver.asks[-1].patterns[-1] == "to/moved.txt" and (files / "move.txt").exists()
+    planned = await ws.dry_run("apply_patch", {"patchText": body(*ALL)})
+    assert (planned[0].action, planned[0].patterns[-1]) == ("ask", "to/moved.txt")
 
 
 async def test_an_approval_of_the_files_alone_does_not_cover_where_they_are_moved(

@@ -8,10 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter import ToolError, Workspace
+from opencode_jupyter import ToolError
 from opencode_jupyter.core.permission import Rule, evaluate
 from opencode_jupyter.core.permission.rules import NOT_ANALYSED, resolve_unanalysed
 from opencode_jupyter.tools.shell.analysis import analyse
+from tests.support.workspaces import OpenWorkspace
 
 DATA = Path(__file__).parents[1] / "data"
 HIDDEN: list[str] = [
@@ -30,50 +31,50 @@ FEW = {
 
 
 @pytest.mark.anyio
-async def test_each_asks_or_is_refused_where_rm_is(tmp_path: Path) -> None:
+async def test_each_asks_or_is_refused_where_rm_is(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     passed = []
-    async with Workspace(tmp_path, {"permission": REFUSING}, tmp_path / "data", store=False) as ws:
-        for line in HIDDEN:
-            try:
-                decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
-            except ToolError as error:
-                assert "needs a terminal" in str(error)  # noqa: PT017 - one of thousands of lines
-                continue
-            if all(decision.action == "allow" for decision in decisions):
-                passed.append(line)
+    ws = await open_workspace({"permission": REFUSING}, directory=tmp_path, store=False)
+    for line in HIDDEN:
+        try:
+            decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
+        except ToolError as error:
+            assert "needs a terminal" in str(error)  # noqa: PT017 - one of thousands of lines
+            continue
+        if all(decision.action == "allow" for decision in decisions):
+            passed.append(line)
     assert len(HIDDEN) > 2000
     assert passed == []
 
 
 @pytest.mark.anyio
-async def test_each_asks_where_only_a_few_commands_are_allowed(tmp_path: Path) -> None:
+async def test_each_asks_where_only_a_few_commands_are_allowed(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     passed = []
-    async with Workspace(tmp_path, {"permission": FEW}, tmp_path / "data", store=False) as ws:
-        for line in HIDDEN:
-            if line.split(" ")[0] in ("ls", "echo", "git", "cat", "find", "sed", "env"):
-                decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
-                if all(decision.action == "allow" for decision in decisions):
-                    passed.append(line)
+    ws = await open_workspace({"permission": FEW}, directory=tmp_path, store=False)
+    for line in HIDDEN:
+        if line.split(" ")[0] in ("ls", "echo", "git", "cat", "find", "sed", "env"):
+            decisions = await ws.dry_run("bash", {"command": line, "description": "d"})
+            if all(decision.action == "allow" for decision in decisions):
+                passed.append(line)
     assert passed == []
 
 
 @pytest.mark.anyio
-async def test_nothing_has_happened_when_it_asks(tmp_path: Path) -> None:
+async def test_nothing_has_happened_when_it_asks(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     victim = tmp_path / "victim"
     victim.write_text("whole")
     config = {"permission": REFUSING}
-    async with Workspace(tmp_path, config, tmp_path / "data", lambda request: "reject", store=False) as ws:
-        for line in HIDDEN[::25]:
-            with pytest.raises(Exception, match=r"rejected|prevents"):
-                await ws.call("bash", {"command": line, "description": "d"}, by="user")
+    ws = await open_workspace(config, directory=tmp_path, approve=lambda request: "reject", store=False)
+    for line in HIDDEN[::25]:
+        with pytest.raises(Exception, match=r"rejected|prevents"):
+            await ws.call("bash", {"command": line, "description": "d"}, by="user")
     assert victim.read_text() == "whole"
 
 
 @pytest.mark.anyio
-async def test_a_refused_command_is_not_asked_for_first(tmp_path: Path) -> None:
+async def test_a_refused_command_is_not_asked_for_first(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     asked: list[str] = []
 
     def approve(request: object) -> str:
@@ -81,9 +82,9 @@ async def test_a_refused_command_is_not_asked_for_first(tmp_path: Path) -> None:
         return "once"
 
     rules = {"bash": {"*": "ask", "rm *": "deny"}, "external_directory": "ask"}
-    async with Workspace(tmp_path, {"permission": rules}, tmp_path / "data", approve, store=False) as ws:
-        with pytest.raises(Exception, match="prevents"):
-            await ws.call("bash", {"command": "cat /etc/hostname && rm x", "description": "d"})
+    ws = await open_workspace({"permission": rules}, directory=tmp_path, approve=approve, store=False)
+    with pytest.raises(Exception, match="prevents"):
+        await ws.call("bash", {"command": "cat /etc/hostname && rm x", "description": "d"})
     assert asked == []
 
 
@@ -160,35 +161,35 @@ def test_what_cannot_be_read_is_allowed_only_where_everything_is() -> None:
 
 
 @pytest.mark.anyio
-async def test_always_for_one_command_lets_no_hidden_one_go_on(tmp_path: Path) -> None:
+async def test_always_for_one_command_lets_no_hidden_one_go_on(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     """ "time *" allowed for one call covers what OpenCode names of the other, not that it removes a file."""
     (tmp_path / ".git").mkdir()
     victim = tmp_path / "victim"
     victim.write_text("whole")
     config = {"permission": {"bash": {"*": "ask", "ls *": "allow"}}}
-    async with Workspace(tmp_path, config, tmp_path / "data", store=False) as ws:
-        session = ws.sessions.create()
-        errors: list[Exception] = []
+    ws = await open_workspace(config, directory=tmp_path, store=False)
+    session = ws.sessions.create()
+    errors: list[Exception] = []
 
-        async def run(line: str) -> None:
-            try:
-                await ws.call("bash", {"command": line, "description": "d"}, session=session)
-            except Exception as error:
-                errors.append(error)
+    async def run(line: str) -> None:
+        try:
+            await ws.call("bash", {"command": line, "description": "d"}, session=session)
+        except Exception as error:
+            errors.append(error)
 
-        async with anyio.create_task_group() as group:
-            with anyio.fail_after(20):
-                group.start_soon(run, "time ls victim")
-                group.start_soon(run, "time rm victim")
-                while len(asked := ws.permissions.pending()) < 2:
-                    await anyio.sleep(0.01)
-                first = next(one for one in asked if one.patterns[0].startswith("time ls"))
-                other = next(one for one in asked if one is not first)
-                ws.permissions.reply(first.id, "always", patterns=["time *"])
-                while not (again := ws.permissions.pending()) or again[0].id == other.id:
-                    await anyio.sleep(0.01)
-                assert again[0].patterns == ["time rm victim", "rm victim"]
-                assert victim.exists()
-                ws.permissions.reply(again[0].id, "reject")
-        assert len(errors) == 1
+    async with anyio.create_task_group() as group:
+        with anyio.fail_after(20):
+            group.start_soon(run, "time ls victim")
+            group.start_soon(run, "time rm victim")
+            while len(asked := ws.permissions.pending()) < 2:
+                await anyio.sleep(0.01)
+            first = next(one for one in asked if one.patterns[0].startswith("time ls"))
+            other = next(one for one in asked if one is not first)
+            ws.permissions.reply(first.id, "always", patterns=["time *"])
+            while not (again := ws.permissions.pending()) or again[0].id == other.id:
+                await anyio.sleep(0.01)
+            assert again[0].patterns == ["time rm victim", "rm victim"]
+            assert victim.exists()
+            ws.permissions.reply(again[0].id, "reject")
+    assert len(errors) == 1
     assert victim.read_text() == "whole"

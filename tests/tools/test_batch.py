@@ -21,6 +21,7 @@ from opencode_jupyter import (
     tool,
 )
 from opencode_jupyter.core.call import Call
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -190,52 +191,52 @@ async def test_asks_are_each_calls_own(ws: Workspace, approver: Approver) -> Non
     assert batch.part.outcome == "completed"
 
 
-async def test_answers_come_in_any_order(project: Path, tmp_path: Path) -> None:
+async def test_answers_come_in_any_order(open_workspace: OpenWorkspace) -> None:
     config = {"permission": {"asking": "ask"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        ws.registry.register(asking)
-        batch = ws.start("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})))
-        running = asyncio.create_task(batch.run())
-        while len(ws.permissions.pending()) < 2:
-            await asyncio.sleep(0.01)
-        assert batch.waiting == 2
-        first, second = ws.permissions.pending()
-        assert ws.permissions.reply(second.id, "once")
-        await asyncio.sleep(0.05)
-        assert not running.done()
-        assert ws.permissions.reply(first.id, "once")
-        assert texts(await running) == ["a", "b"]
-        assert batch.waiting == 0
+    ws = await open_workspace(config)
+    ws.registry.register(asking)
+    batch = ws.start("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})))
+    running = asyncio.create_task(batch.run())
+    while len(ws.permissions.pending()) < 2:
+        await asyncio.sleep(0.01)
+    assert batch.waiting == 2
+    first, second = ws.permissions.pending()
+    assert ws.permissions.reply(second.id, "once")
+    await asyncio.sleep(0.05)
+    assert not running.done()
+    assert ws.permissions.reply(first.id, "once")
+    assert texts(await running) == ["a", "b"]
+    assert batch.waiting == 0
 
 
 @pytest.mark.parametrize("question_first", [True, False])
 async def test_a_question_and_an_ask_are_answered_in_either_order(
-    project: Path, tmp_path: Path, question_first: bool
+    open_workspace: OpenWorkspace, question_first: bool
 ) -> None:
     question = {"question": "Which?", "header": "h", "options": [{"label": "A", "description": "a"}]}
-    async with Workspace(project, {"permission": {"asking": "ask"}}, data_dir=tmp_path / "data") as ws:
-        ws.registry.register(asking)
-        given = calls(("question", {"questions": [question]}), ("asking", {"what": "b"}))
-        running = asyncio.create_task(ws.call("batch", given, timeout=0.3))
-        while not (ws.permissions.pending() and ws.questions.pending()):
-            await asyncio.sleep(0.01)
-        answers = [
-            lambda: ws.questions.reply(ws.questions.pending()[0].id, [["A"]]),
-            lambda: ws.permissions.reply(ws.permissions.pending()[0].id, "once"),
-        ]
-        for answer in answers if question_first else reversed(answers):
-            await asyncio.sleep(0.3)  # none of it is on the batch's clock
-            answer()
-        outcome = texts(await running)
-        assert '"Which?"="A"' in outcome[0]
-        assert outcome[1] == "b"
+    ws = await open_workspace({"permission": {"asking": "ask"}})
+    ws.registry.register(asking)
+    given = calls(("question", {"questions": [question]}), ("asking", {"what": "b"}))
+    running = asyncio.create_task(ws.call("batch", given, timeout=0.3))
+    while not (ws.permissions.pending() and ws.questions.pending()):
+        await asyncio.sleep(0.01)
+    answers = [
+        lambda: ws.questions.reply(ws.questions.pending()[0].id, [["A"]]),
+        lambda: ws.permissions.reply(ws.permissions.pending()[0].id, "once"),
+    ]
+    for answer in answers if question_first else reversed(answers):
+        await asyncio.sleep(0.3)  # none of it is on the batch's clock
+        answer()
+    outcome = texts(await running)
+    assert '"Which?"="A"' in outcome[0]
+    assert outcome[1] == "b"
 
 
-async def test_a_rule_that_denies_fails_one(project: Path, tmp_path: Path) -> None:
+async def test_a_rule_that_denies_fails_one(open_workspace: OpenWorkspace) -> None:
     config = {"permission": {"asking": {"*": "allow", "b": "deny"}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        ws.registry.register(asking)
-        result = await ws.call("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})))
+    ws = await open_workspace(config)
+    ws.registry.register(asking)
+    result = await ws.call("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})))
     assert [row["success"] for row in result.records or []] == [True, False]
     assert "prevents you from using" in texts(result)[1]
 
@@ -271,16 +272,16 @@ async def test_the_limit_covers_every_call(ws: Workspace) -> None:
     assert [c.part.outcome for c in (batch, *batch.children)] == ["timed out", "timed out", "completed"]
 
 
-async def test_waiting_for_a_person_is_not_on_the_clock(project: Path, tmp_path: Path) -> None:
+async def test_waiting_for_a_person_is_not_on_the_clock(open_workspace: OpenWorkspace) -> None:
     async def think(request: Any) -> str:
         await asyncio.sleep(0.6)
         return "once"
 
     config = {"permission": {"asking": "ask"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=think) as ws:
-        ws.registry.register(asking)
-        result = await ws.call("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})), timeout=0.4)
-        assert texts(result) == ["a", "b"]
+    ws = await open_workspace(config, approve=think)
+    ws.registry.register(asking)
+    result = await ws.call("batch", calls(("asking", {"what": "a"}), ("asking", {"what": "b"})), timeout=0.4)
+    assert texts(result) == ["a", "b"]
 
 
 async def test_a_dry_run_lists_what_every_call_would_ask(ws: Workspace, project: Path, approver: Approver) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDeniedError, ToolAbortedError, ToolError
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.site import Site
 from .conftest import Approver
@@ -49,12 +50,11 @@ def exa(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-async def ws(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, project: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     for name in ("EXA_API_KEY", "OPENCODE_ENABLE_EXA", "OPENCODE_EXPERIMENTAL", "OPENCODE_EXPERIMENTAL_EXA"):
         monkeypatch.delenv(name, raising=False)
     (project / "shop.py").write_text(CODE)
-    async with Workspace(project, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+    return await open_workspace({})
 
 
 async def search(ws: Workspace, query: str = "write lines to disk", **arguments: Any) -> ToolResult:
@@ -85,20 +85,20 @@ async def test_without_a_key_the_project_is_searched(ws: Workspace, exa: Site, p
 
 @pytest.mark.parametrize("switch", ["EXA_API_KEY", "OPENCODE_ENABLE_EXA"])
 async def test_with_a_key_or_the_switch_exa_is_asked(
-    project: Path, tmp_path: Path, exa: Site, monkeypatch: pytest.MonkeyPatch, switch: str
+    open_workspace: OpenWorkspace, project: Path, exa: Site, monkeypatch: pytest.MonkeyPatch, switch: str
 ) -> None:
     monkeypatch.setenv(switch, "1")
     (project / "shop.py").write_text(CODE)
-    async with Workspace(project, data_dir=tmp_path / "data") as ws:
-        result = await search(ws, tokensNum=2000)
-        assert (result.output, result.metadata) == ("from the web", {"truncated": False})
-        [request] = exa.requests
-        assert json.loads(request.body)["params"] == {
-            "name": "get_code_context_exa",
-            "arguments": {"query": "write lines to disk", "tokensNum": 2000},
-        }
-        assert (await search(ws, source="project")).output.startswith("shop.py:3-6")
-        assert len(exa.requests) == 1
+    ws = await open_workspace({})
+    result = await search(ws, tokensNum=2000)
+    assert (result.output, result.metadata) == ("from the web", {"truncated": False})
+    [request] = exa.requests
+    assert json.loads(request.body)["params"] == {
+        "name": "get_code_context_exa",
+        "arguments": {"query": "write lines to disk", "tokensNum": 2000},
+    }
+    assert (await search(ws, source="project")).output.startswith("shop.py:3-6")
+    assert len(exa.requests) == 1
 
 
 async def test_source_web_asks_exa_without_a_key(ws: Workspace, exa: Site) -> None:
@@ -136,11 +136,11 @@ async def test_the_ask(workspace: Workspace, approver: Approver, project: Path) 
     assert [a.permission for a in approver.asks] == ["codesearch"]
 
 
-async def test_a_denied_search_reads_nothing(project: Path, tmp_path: Path) -> None:
+async def test_a_denied_search_reads_nothing(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
     config = {"permission": {"codesearch": "deny"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        with pytest.raises(PermissionDeniedError):
-            await search(ws)
+    ws = await open_workspace(config)
+    with pytest.raises(PermissionDeniedError):
+        await search(ws)
     assert not (tmp_path / "data" / "code-index").exists()
 
 
@@ -179,13 +179,13 @@ async def test_nothing_found(ws: Workspace) -> None:
     assert result.records == []
 
 
-async def test_files_that_may_not_be_read_are_not_shown(project: Path, tmp_path: Path) -> None:
+async def test_files_that_may_not_be_read_are_not_shown(open_workspace: OpenWorkspace, project: Path) -> None:
     for name in ("open.py", "secret/a.py", "asked/a.py"):
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text("def zebra():\n    pass\n")
     rules = {"permission": {"read": {"*": "allow", "secret/*": "deny", "asked/*": "ask"}}}
-    async with Workspace(project, rules, data_dir=tmp_path / "data") as ws:
-        result = await search(ws, "zebra")
+    ws = await open_workspace(rules)
+    result = await search(ws, "zebra")
     assert [os.path.relpath(r["path"], project) for r in result.records or [] if r["symbol"]] == ["open.py"]
     assert "secret" not in result.output and "asked/" not in result.output
     assert "are not shown" in result.output
@@ -211,14 +211,14 @@ async def test_code_is_shown_as_it_is_now(ws: Workspace, project: Path) -> None:
     assert "writelines" not in result.output and "write(''.join(lines))" in result.output
 
 
-async def test_paths_are_those_of_the_sessions_folder(project: Path, tmp_path: Path) -> None:
+async def test_paths_are_those_of_the_sessions_folder(open_workspace: OpenWorkspace, project: Path) -> None:
     (project / "shop.py").write_text(CODE)
     (project / "sub").mkdir()
-    async with Workspace(project / "sub", data_dir=tmp_path / "data") as ws:
-        result = await search(ws)
-        assert result.output.startswith("../shop.py:3-6")
-        name = result.output.split(":")[0]
-        assert "def spill" in (await ws.call("read", {"filePath": name})).output
+    ws = await open_workspace({}, directory=project / "sub")
+    result = await search(ws)
+    assert result.output.startswith("../shop.py:3-6")
+    name = result.output.split(":")[0]
+    assert "def spill" in (await ws.call("read", {"filePath": name})).output
 
 
 async def test_a_notebooks_cell_is_shown_as_code(ws: Workspace, project: Path) -> None:

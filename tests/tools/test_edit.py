@@ -12,6 +12,7 @@ import pytest
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -143,13 +144,13 @@ async def test_a_rejected_edit_changes_nothing(workspace: Workspace, approver: A
     assert path.read_text() == "a\n" and workspace.changes.entries() == []
 
 
-async def test_a_denied_path_is_denied_under_both_names(project: Path, tmp_path: Path) -> None:
+async def test_a_denied_path_is_denied_under_both_names(open_workspace: OpenWorkspace, project: Path) -> None:
     (project / "locked.txt").write_text("a\n")
     (project / "alias").symlink_to("locked.txt")
     config = {"permission": {"edit": {"*": "allow", "locked.txt": "deny"}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        with pytest.raises(PermissionDeniedError):
-            await edit(ws, "alias", "a", "b")
+    ws = await open_workspace(config)
+    with pytest.raises(PermissionDeniedError):
+        await edit(ws, "alias", "a", "b")
     assert (project / "locked.txt").read_text() == "a\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.tools.language_servers import servers
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -40,11 +40,10 @@ def total() -> float:
 
 
 @pytest.fixture
-async def ws(project: Path, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
     (project / "shapes.py").write_text(SHAPES)
     (project / "main.py").write_text(MAIN)
-    async with Workspace(project, {"permission": {"*": "allow"}}, tmp_path / "data", store=False) as workspace:
-        yield workspace
+    return await open_workspace(store=False)
 
 
 async def ask(ws: Workspace, operation: str, name: str, line: int, character: int) -> ToolResult:
@@ -124,7 +123,7 @@ async def test_wrong_arguments(ws: Workspace, wrong: dict[str, Any]) -> None:
         await ws.call("lsp", {**good, **wrong})
 
 
-async def test_a_package_of_hundreds_of_files(project: Path, tmp_path: Path) -> None:
+async def test_a_package_of_hundreds_of_files(open_workspace: OpenWorkspace, project: Path) -> None:
     import IPython
     import jupyter_server
 
@@ -135,22 +134,22 @@ async def test_a_package_of_hundreds_of_files(project: Path, tmp_path: Path) -> 
     name = "IPython/core/interactiveshell.py"
     text = (project / name).read_text()
     line = text[: text.index("def run_line_magic")].count("\n") + 1
-    async with Workspace(project, {"permission": {"*": "allow"}}, tmp_path / "data", store=False) as ws:
-        await ask(ws, "findReferences", name, line, 10)  # the server has read everything now
-        for operation in (
-            "goToDefinition",
-            "findReferences",
-            "hover",
-            "documentSymbol",
-            "workspaceSymbol",
-            "incomingCalls",
-        ):
-            assert (await ask(ws, operation, name, line, 10)).metadata["result"], operation
-        await ws.call("read", {"filePath": name})
-        edit = {
-            "filePath": name,
-            "oldString": "def run_line_magic(",
-            "newString": "x: int = ''\n    def run_line_magic(",
-        }
-        result = await ws.call("edit", edit)
+    ws = await open_workspace(store=False)
+    await ask(ws, "findReferences", name, line, 10)  # the server has read everything now
+    for operation in (
+        "goToDefinition",
+        "findReferences",
+        "hover",
+        "documentSymbol",
+        "workspaceSymbol",
+        "incomingCalls",
+    ):
+        assert (await ask(ws, operation, name, line, 10)).metadata["result"], operation
+    await ws.call("read", {"filePath": name})
+    edit = {
+        "filePath": name,
+        "oldString": "def run_line_magic(",
+        "newString": "x: int = ''\n    def run_line_magic(",
+    }
+    result = await ws.call("edit", edit)
     assert f"ERROR [{line}:" in result.output

@@ -15,6 +15,7 @@ from opencode_jupyter import ToolResult, Workspace
 from opencode_jupyter.core.errors import PermissionRejectedError, ToolAbortedError
 from opencode_jupyter.mcp import McpServers
 from opencode_jupyter.mcp.errors import McpError
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.mcp import local
 from .conftest import Approver
@@ -113,18 +114,20 @@ async def test_fifty_calls_at_once(demo: Demo) -> None:
     assert [r.output for r in results] == [str(2 * n) for n in range(50)]
 
 
-async def test_nothing_is_started_for_a_built_in_tool(project: Path, approver: Approver, tmp_path: Path) -> None:
+async def test_nothing_is_started_for_a_built_in_tool(
+    open_workspace: OpenWorkspace, project: Path, approver: Approver
+) -> None:
     (project / "a.txt").write_text("hello")
     config = {"mcp": {"odd": local("odd.py")}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
-        servers = ws.service(McpServers)
-        assert not ws.registry.is_fresh("odd_echo")
-        assert servers.needed("read") == []
-        await ws.call("read", {"filePath": str(project / "a.txt")})
-        assert servers.status()["odd"].state == "disabled"
-        assert "odd_echo" in await ws.registry.ids()
-        assert servers.status()["odd"].state == "connected"
-        assert servers.needed(None) == []
+    ws = await open_workspace(config, approve=approver)
+    servers = ws.service(McpServers)
+    assert not ws.registry.is_fresh("odd_echo")
+    assert servers.needed("read") == []
+    await ws.call("read", {"filePath": str(project / "a.txt")})
+    assert servers.status()["odd"].state == "disabled"
+    assert "odd_echo" in await ws.registry.ids()
+    assert servers.status()["odd"].state == "connected"
+    assert servers.needed(None) == []
 
 
 async def test_prompts_and_resources(demo: Demo) -> None:

@@ -16,6 +16,7 @@ from opencode_jupyter.core.errors import PermissionRejectedError, UnknownToolErr
 from opencode_jupyter.core.question_request import QuestionRequest
 from opencode_jupyter.mcp import McpServers
 from opencode_jupyter.mcp.errors import McpError
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.mcp import local
 from .conftest import Approver
@@ -98,7 +99,7 @@ async def test_pages_and_models_are_refused_and_roots_are_told(opened: Opened, p
 
 
 async def test_a_model_is_lent_where_the_configuration_allows_it(
-    project: Path, approver: Approver, tmp_path: Path
+    open_workspace: OpenWorkspace, project: Path, approver: Approver
 ) -> None:
     script = "speed: 0\nturns: [A lesson]\nagents:\n  sampling: [Ahoy there]\n"
     (project / "words.yaml").write_text(script)
@@ -107,26 +108,26 @@ async def test_a_model_is_lent_where_the_configuration_allows_it(
         "permission": {"*": "allow", "mcp_sampling": "ask"},
         "experimental": {"mcp_sampling": "scripted:words.yaml"},
     }
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
+    ws = await open_workspace(config, approve=approver)
 
-        async def sampled() -> dict[str, Any]:
-            answer: dict[str, Any] = json.loads((await ws.call("it_sample")).output)
-            return answer
+    async def sampled() -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads((await ws.call("it_sample")).output)
+        return answer
 
-        said = await sampled()
-        assert "content" in said, said
-        assert (said["content"], said["model"]) == ({"type": "text", "text": "Ahoy there"}, "scripted:words.yaml")
-        (ask,) = approver.named("mcp_sampling")
-        assert ask.patterns == ["it"]
-        assert ask.metadata["command"] == "it asks scripted:words.yaml:\nuser: hi"
-        approver.reply = "reject"
-        assert "sampling was refused" in (await sampled())["message"]
-        approver.reply = "once"
-        ws.config.data["experimental"] = {"mcp_sampling": True}
-        assert "names one" in (await sampled())["message"]
-        ws.config.data["small_model"] = "scripted:none.yaml"
-        assert "could not be asked" in (await sampled())["message"]
-        assert "none.yaml" in ws.service(McpServers).logs("it")[-1]
+    said = await sampled()
+    assert "content" in said, said
+    assert (said["content"], said["model"]) == ({"type": "text", "text": "Ahoy there"}, "scripted:words.yaml")
+    (ask,) = approver.named("mcp_sampling")
+    assert ask.patterns == ["it"]
+    assert ask.metadata["command"] == "it asks scripted:words.yaml:\nuser: hi"
+    approver.reply = "reject"
+    assert "sampling was refused" in (await sampled())["message"]
+    approver.reply = "once"
+    ws.config.data["experimental"] = {"mcp_sampling": True}
+    assert "names one" in (await sampled())["message"]
+    ws.config.data["small_model"] = "scripted:none.yaml"
+    assert "could not be asked" in (await sampled())["message"]
+    assert "none.yaml" in ws.service(McpServers).logs("it")[-1]
 
 
 async def test_a_page_is_shown_where_the_configuration_allows_it(opened: Opened) -> None:

@@ -14,6 +14,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.core.question_request import QuestionRequest
 from opencode_jupyter.mcp import McpServers
 from opencode_jupyter.mcp.errors import McpError
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.mcp import module, npm
 from .conftest import Approver
@@ -22,7 +23,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture
-async def servers(project: Path, tmp_path: Path, approver: Approver) -> AsyncIterator[tuple[Workspace, McpServers]]:
+async def servers(
+    open_workspace: OpenWorkspace, project: Path, approver: Approver
+) -> AsyncIterator[tuple[Workspace, McpServers]]:
     (project / "notes.txt").write_text("one\ntwo\n")
     mcp = {
         "time": module("mcp_server_time", "--local-timezone", "UTC"),
@@ -36,8 +39,8 @@ async def servers(project: Path, tmp_path: Path, approver: Approver) -> AsyncIte
         return [[] if "optional" in question.question else ["Ada"] for question in request.questions]
 
     config = {"mcp": mcp, "permission": {"*": "allow"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver, answer=answer) as ws:
-        yield ws, ws.service(McpServers)
+    ws = await open_workspace(config, approve=approver, answer=answer)
+    return (ws, ws.service(McpServers))
 
 
 async def test_servers_of_both_languages_and_generations(servers: tuple[Workspace, McpServers], project: Path) -> None:

@@ -19,7 +19,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError, types
 
-from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.mcp_process import GENERATIONS, Person, Place
 
@@ -76,11 +76,13 @@ def text(result: types.CallToolResult) -> str:
     return block.text
 
 
-async def test_what_is_listed_is_what_a_model_is_offered(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_listed_is_what_a_model_is_offered(
+    open_workspace: OpenWorkspace, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = {one.name: one for one in (await served.client.list_tools()).tools}
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(served.place.home))
-    async with Workspace(served.place.project, store=False) as ws:
-        offered = {one.id: one for one in await ws.registry.tools(None, "build")}
+    ws = await open_workspace({}, directory=served.place.project, store=False)
+    offered = {one.id: one for one in await ws.registry.tools(None, "build")}
     del offered["invalid"]
     assert list(listed) == list(offered)
     for name, one in listed.items():

@@ -17,6 +17,7 @@ from opencode_jupyter.core.errors import (
 )
 from opencode_jupyter.core.result import ToolResult
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -110,20 +111,22 @@ async def test_line_ends_mark_and_bytes_stay(workspace: Workspace) -> None:
     assert path.read_bytes() == b"\xef\xbb\xbfA\r\nB\r\ncaf\xe9\r\nC\r\n"
 
 
-async def test_rules_links_and_refusals(project: Path, tmp_path: Path, approver: Approver) -> None:
+async def test_rules_links_and_refusals(
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, approver: Approver
+) -> None:
     (project / "locked").write_text("a\n")
     (project / "alias").symlink_to("locked")
     (tmp_path / "outside").write_text("a\n")
     (project / "out").symlink_to(tmp_path / "outside")
     config = {"permission": {"edit": {"*": "ask", "locked": "deny"}, "external_directory": "deny"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
-        for name in ("alias", "out"):
-            with pytest.raises(PermissionDeniedError):
-                await multiedit(ws, name, ("a", "b"))
-        (project / "mine").write_text("a\n")
-        approver.reply = "reject"
-        with pytest.raises(PermissionRejectedError):
-            await multiedit(ws, "mine", ("a", "b"))
+    ws = await open_workspace(config, approve=approver)
+    for name in ("alias", "out"):
+        with pytest.raises(PermissionDeniedError):
+            await multiedit(ws, name, ("a", "b"))
+    (project / "mine").write_text("a\n")
+    approver.reply = "reject"
+    with pytest.raises(PermissionRejectedError):
+        await multiedit(ws, "mine", ("a", "b"))
     assert {p.read_text() for p in (project / "locked", tmp_path / "outside", project / "mine")} == {"a\n"}
 
 

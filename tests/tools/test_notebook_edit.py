@@ -21,6 +21,7 @@ from opencode_jupyter.tools.notebook.cells import Cell, parse
 from opencode_jupyter.tools.notebook.notebook_json import NotebookSource
 from opencode_jupyter.tools.notebook.open_documents import Notebooks
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -423,15 +424,17 @@ async def test_jupyters_own_tools_take_what_is_written(workspace: Workspace, pro
         ("apply_patch", None),
     ],
 )
-async def test_text_tools_leave_a_notebook_valid(tmp_path: Path, name: str, arguments: dict[str, Any] | None) -> None:
+async def test_text_tools_leave_a_notebook_valid(
+    open_workspace: OpenWorkspace, tmp_path: Path, name: str, arguments: dict[str, Any] | None
+) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text('{\n"cells": []}\n')
     patch = "*** Begin Patch\n*** Update File: a.ipynb\n@@\n-{\n+[\n*** End Patch"
-    async with Workspace(tmp_path, config={"permission": "allow"}, data_dir=tmp_path / "data") as ws:
-        given = {"patchText": patch} if arguments is None else {"filePath": "a.ipynb", **arguments}
-        with pytest.raises(ToolError, match=r"not be a valid notebook.*Use notebook_edit"):
-            await ws.start(name, given, by="user").run()
-        assert path.read_text() == '{\n"cells": []}\n'
-        path.write_text("{")  # damaged already: it may be repaired step by step
-        await ws.start("write", {"filePath": "a.ipynb", "content": "{ "}, by="user").run()
-        await ws.start("write", {"filePath": "b.txt", "content": "{"}, by="user").run()
+    ws = await open_workspace(directory=tmp_path)
+    given = {"patchText": patch} if arguments is None else {"filePath": "a.ipynb", **arguments}
+    with pytest.raises(ToolError, match=r"not be a valid notebook.*Use notebook_edit"):
+        await ws.start(name, given, by="user").run()
+    assert path.read_text() == '{\n"cells": []}\n'
+    path.write_text("{")  # damaged already: it may be repaired step by step
+    await ws.start("write", {"filePath": "a.ipynb", "content": "{ "}, by="user").run()
+    await ws.start("write", {"filePath": "b.txt", "content": "{"}, by="user").run()

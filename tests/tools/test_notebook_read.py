@@ -14,6 +14,7 @@ from nbformat import v4
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDeniedError, ToolError
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -267,16 +268,16 @@ async def test_a_notebook_that_is_not_valid_is_read_and_said(workspace: Workspac
         await read(workspace, path, cell="same")
 
 
-async def test_rules_of_read_decide(project: Path, tmp_path: Path) -> None:
+async def test_rules_of_read_decide(open_workspace: OpenWorkspace, project: Path, tmp_path: Path) -> None:
     (project / "sub").mkdir()
     save(project / "secret.ipynb", code("x"))
     (project / "link.ipynb").symlink_to(project / "secret.ipynb")
     outside = save(tmp_path / "out.ipynb", code("x"))
     config = {"permission": {"*": "allow", "read": {"*": "allow", "secret*": "deny"}, "external_directory": "deny"}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        for path in (project / "secret.ipynb", project / "link.ipynb", outside):
-            with pytest.raises(PermissionDeniedError):
-                await read(ws, path)
+    ws = await open_workspace(config)
+    for path in (project / "secret.ipynb", project / "link.ipynb", outside):
+        with pytest.raises(PermissionDeniedError):
+            await read(ws, path)
 
 
 async def test_a_huge_notebook(workspace: Workspace, project: Path) -> None:

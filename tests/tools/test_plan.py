@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from opencode_jupyter.agent.tools.plan import plan_file, plan_path, slug
 from opencode_jupyter.core.call_state import Completed, Failed
 from opencode_jupyter.core.errors import QuestionRejectedError
 from tests.support.fake_model import FakeModel
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -39,13 +39,12 @@ def answerer() -> Answerer:
 
 @pytest.fixture
 async def ws(
-    project: Path, answerer: Answerer, approver: Approver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Workspace]:
+    open_workspace: OpenWorkspace, answerer: Answerer, approver: Approver, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
     monkeypatch.setenv("OPENCODE_EXPERIMENTAL_PLAN_MODE", "1")
     monkeypatch.delenv("OPENCODE_CLIENT", raising=False)
     config = {"snapshot": False}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver, answer=answerer) as workspace:
-        yield workspace
+    return await open_workspace(config, approve=approver, answer=answerer)
 
 
 @pytest.mark.parametrize(
@@ -58,16 +57,16 @@ async def ws(
     ],
 )
 async def test_offered_where_opencode_offers_them(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], there: bool
+    open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], there: bool
 ) -> None:
     for name in ("OPENCODE_EXPERIMENTAL_PLAN_MODE", "OPENCODE_EXPERIMENTAL", "OPENCODE_CLIENT"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        names = [one.id for one in await ws.registry.tools("fake:m", "build")]
-        assert ({"plan_enter", "plan_exit"} <= set(names)) is there
-        assert ws.registry.names().index("plan_exit") < ws.registry.names().index("plan_enter")
+    ws = await open_workspace({}, store=False)
+    names = [one.id for one in await ws.registry.tools("fake:m", "build")]
+    assert ({"plan_enter", "plan_exit"} <= set(names)) is there
+    assert ws.registry.names().index("plan_exit") < ws.registry.names().index("plan_enter")
 
 
 def names(model: FakeModel, request: int) -> set[str]:
@@ -168,19 +167,19 @@ async def test_where_the_plan_is(ws: Workspace, project: Path, tmp_path: Path) -
 
 
 async def test_without_git_the_plan_agent_writes_its_plan_and_nothing_else(
-    tmp_path: Path, approver: Approver, project: Path
+    open_workspace: OpenWorkspace, tmp_path: Path, approver: Approver
 ) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
-    async with Workspace(folder, data_dir=tmp_path / "data", approve=approver) as ws:
-        session = ws.sessions.create()
-        path = plan_file(ws, session)
-        assert path.parent == tmp_path / "data" / "plans"
-        calls = [
-            ["write", {"filePath": name, "content": "x"}] for name in (str(path), "x.txt", str(path.with_suffix(".py")))
-        ]
-        answer = await ws.sessions.prompt(
-            "go", model=FakeModel([{"calls": calls}, {"text": "x"}]), session=session, agent="plan"
-        )
-        assert [part.outcome for part in answer.calls] == ["completed", "denied by a rule", "denied by a rule"]
-        assert path.read_text().startswith("x") and approver.asks == []
+    ws = await open_workspace({}, directory=folder, approve=approver)
+    session = ws.sessions.create()
+    path = plan_file(ws, session)
+    assert path.parent == tmp_path / "data" / "plans"
+    calls = [
+        ["write", {"filePath": name, "content": "x"}] for name in (str(path), "x.txt", str(path.with_suffix(".py")))
+    ]
+    answer = await ws.sessions.prompt(
+        "go", model=FakeModel([{"calls": calls}, {"text": "x"}]), session=session, agent="plan"
+    )
+    assert [part.outcome for part in answer.calls] == ["completed", "denied by a rule", "denied by a rule"]
+    assert path.read_text().startswith("x") and approver.asks == []

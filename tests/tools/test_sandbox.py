@@ -22,6 +22,7 @@ from opencode_jupyter.runtime.sandbox.confine import backend
 from opencode_jupyter.runtime.sandbox.landlock import abi
 from opencode_jupyter.runtime.sandbox.service import Sandbox
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -389,44 +390,46 @@ async def test_a_project_cannot_let_its_commands_out(make: Make, kind: str, proj
         ws.allow_in_project("sandbox", ["echo *"])
 
 
-async def test_a_project_can_only_make_it_stricter(project: Path, tmp_path: Path) -> None:
+async def test_a_project_can_only_make_it_stricter(open_workspace: OpenWorkspace, project: Path) -> None:
     loose = '{"profile": "off", "user": "read-only", "network": true, "writable": ["/"], "hidden": ["~/x"], '
     loose += '"rules": {"a*": "off", "b*": "read-only"}, "programs": {"mcp": "off"}, "agents": {"build": "off"}}'
     (project / "opencode.json").write_text('{"experimental": {"sandbox": ' + loose + "}}")
-    async with Workspace(project, data_dir=tmp_path / "data") as ws:
-        settings = ws.service(Sandbox).settings
-        assert (settings.profile, settings.user, settings.network) == ("workspace-write", "read-only", False)
-        assert (settings.writable, settings.hidden) == ([], ["~/x"])
-        assert settings.rules == {"a*": "workspace-write", "b*": "read-only"}
-        assert settings.program("mcp") == "workspace-write"
-        assert settings.agents == {"plan": "read-only", "build": "workspace-write"}
+    ws = await open_workspace({})
+    settings = ws.service(Sandbox).settings
+    assert (settings.profile, settings.user, settings.network) == ("workspace-write", "read-only", False)
+    assert (settings.writable, settings.hidden) == ([], ["~/x"])
+    assert settings.rules == {"a*": "workspace-write", "b*": "read-only"}
+    assert settings.program("mcp") == "workspace-write"
+    assert settings.agents == {"plan": "read-only", "build": "workspace-write"}
 
 
 async def test_a_project_that_is_the_home_folder_keeps_its_secrets(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, project: Path
+    open_workspace: OpenWorkspace, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
     (home / ".ssh").mkdir()
     (home / "work").mkdir()
     config = {"permission": "allow", "experimental": {"sandbox": {"backend": kind}}}
-    async with Workspace(home, config, data_dir=home / ".local" / "data") as ws:
-        result = await run(ws, "echo x > work/a; echo y > .ssh/authorized_keys; cat work/a")
-        assert result.output.endswith("x\n")
+    ws = await open_workspace(config, directory=home, data_dir=home / ".local" / "data")
+    result = await run(ws, "echo x > work/a; echo y > .ssh/authorized_keys; cat work/a")
+    assert result.output.endswith("x\n")
     assert list((home / ".ssh").iterdir()) == []
 
 
-async def test_a_linked_worktree_can_commit(project: Path, tmp_path: Path, kind: str) -> None:
+async def test_a_linked_worktree_can_commit(
+    open_workspace: OpenWorkspace, project: Path, tmp_path: Path, kind: str
+) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], cwd=project, check=True)
     subprocess.run(["git", "worktree", "add", "-q", str(tmp_path / "linked")], cwd=project, check=True)
     config = {"permission": "allow", "experimental": {"sandbox": {"backend": kind}}}
-    async with Workspace(tmp_path / "linked", config, data_dir=tmp_path / "data") as ws:
-        result = await run(ws, f"{' '.join(git)} commit -q --allow-empty -m second && git log --oneline | wc -l")
-        assert result.output == "2\n"
-        (tmp_path / "linked" / ".git").write_text(f"gitdir: {tmp_path}")
-        policy = ws.service(Sandbox).policy("workspace-write")
-        assert policy is not None
-        assert str(tmp_path) not in policy.writable
+    ws = await open_workspace(config, directory=tmp_path / "linked")
+    result = await run(ws, f"{' '.join(git)} commit -q --allow-empty -m second && git log --oneline | wc -l")
+    assert result.output == "2\n"
+    (tmp_path / "linked" / ".git").write_text(f"gitdir: {tmp_path}")
+    policy = ws.service(Sandbox).policy("workspace-write")
+    assert policy is not None
+    assert str(tmp_path) not in policy.writable
 
 
 async def test_without_a_sandbox_more_needs_approval_and_the_card_says_so(

@@ -13,6 +13,7 @@ import pytest
 
 from opencode_jupyter import PermissionDeniedError, PermissionRejectedError, ToolError, Workspace
 from opencode_jupyter.tools.skill import SkillDownloads
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -103,61 +104,63 @@ async def test_odd_names_do_not_break_out(workspace: Workspace, project: Path) -
     assert "a &lt;b&gt; &amp;" in description
 
 
-async def test_asks_and_goes_by_rules(project: Path, tmp_path: Path, approver: Approver) -> None:
+async def test_asks_and_goes_by_rules(open_workspace: OpenWorkspace, project: Path, approver: Approver) -> None:
     for name in ("open", "asked", "closed"):
         put(project, name)
     rules = {"skill": {"*": "ask", "open": "allow", "closed": "deny"}}
-    async with Workspace(project, {"permission": rules}, data_dir=tmp_path / "data", approve=approver) as ws:
-        await ws.call("skill", {"name": "open"})
-        assert not approver.asks
-        approver.reply = "reject"
-        with pytest.raises(PermissionRejectedError):
-            await ws.call("skill", {"name": "asked"})
-        with pytest.raises(PermissionDeniedError):
-            await ws.call("skill", {"name": "closed"})
-        with pytest.raises(ToolError, match="Available skills: asked, open"):
-            await ws.call("skill", {"name": "gone"})
-        description = (await described(ws)).description
-        assert "<name>open</name>" in description
-        assert "closed" not in description
-        decisions = await ws.dry_run("skill", {"name": "asked"})
-        assert [(d.permission, d.action) for d in decisions] == [("skill", "ask")]
+    ws = await open_workspace({"permission": rules}, approve=approver)
+    await ws.call("skill", {"name": "open"})
+    assert not approver.asks
+    approver.reply = "reject"
+    with pytest.raises(PermissionRejectedError):
+        await ws.call("skill", {"name": "asked"})
+    with pytest.raises(PermissionDeniedError):
+        await ws.call("skill", {"name": "closed"})
+    with pytest.raises(ToolError, match="Available skills: asked, open"):
+        await ws.call("skill", {"name": "gone"})
+    description = (await described(ws)).description
+    assert "<name>open</name>" in description
+    assert "closed" not in description
+    decisions = await ws.dry_run("skill", {"name": "asked"})
+    assert [(d.permission, d.action) for d in decisions] == [("skill", "ask")]
 
 
-async def test_a_model_is_told_of_them(project: Path, tmp_path: Path) -> None:
+async def test_a_model_is_told_of_them(open_workspace: OpenWorkspace, project: Path) -> None:
     recorded = json.loads((Path(__file__).parents[1] / "data" / "tool_schemas_1.1.65.json").read_text())["parameters"]
     config = {"agent": {"quiet": {"permission": {"skill": {"d*": "deny"}}}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", store=False) as ws:
-        none = await described(ws)
-        assert none.description.endswith("No skills are currently available.")
-        assert "e.g." not in none.parameters["properties"]["name"]["description"]
-        places = {name: put(project, name, description=f"For {name}.") for name in ("a", "b", "c", "d")}
-        bound = await described(ws)
-        block = bound.description.partition("<available_skills>\n")[2]
-        assert block.startswith(
-            "  <skill>\n    <name>a</name>\n    <description>For a.</description>\n"
-            f"    <location>{(places['a'] / 'SKILL.md').as_uri()}</location>\n  </skill>\n  <skill>\n    <name>b</name>"
-        )
-        assert block.endswith("  </skill>\n</available_skills>")
-        schema = bound.parameters
-        hint = schema["properties"]["name"].pop("description")
-        assert hint == "The name of the skill from available_skills (e.g., 'a', 'b', 'c', ...)"
-        assert {k: v for k, v in schema.items() if k != "$schema"} == recorded["skill"]
-        assert "<name>d</name>" in bound.description
-        assert "<name>d</name>" not in (await described(ws, "quiet")).description
+    ws = await open_workspace(config, store=False)
+    none = await described(ws)
+    assert none.description.endswith("No skills are currently available.")
+    assert "e.g." not in none.parameters["properties"]["name"]["description"]
+    places = {name: put(project, name, description=f"For {name}.") for name in ("a", "b", "c", "d")}
+    bound = await described(ws)
+    block = bound.description.partition("<available_skills>\n")[2]
+    assert block.startswith(
+        "  <skill>\n    <name>a</name>\n    <description>For a.</description>\n"
+        f"    <location>{(places['a'] / 'SKILL.md').as_uri()}</location>\n  </skill>\n  <skill>\n    <name>b</name>"
+    )
+    assert block.endswith("  </skill>\n</available_skills>")
+    schema = bound.parameters
+    hint = schema["properties"]["name"].pop("description")
+    assert hint == "The name of the skill from available_skills (e.g., 'a', 'b', 'c', ...)"
+    assert {k: v for k, v in schema.items() if k != "$schema"} == recorded["skill"]
+    assert "<name>d</name>" in bound.description
+    assert "<name>d</name>" not in (await described(ws, "quiet")).description
 
 
-async def test_its_files_can_be_read_without_asking(project: Path, tmp_path: Path, approver: Approver) -> None:
+async def test_its_files_can_be_read_without_asking(
+    open_workspace: OpenWorkspace, tmp_path: Path, approver: Approver
+) -> None:
     place = put(tmp_path / "home", "mine")
     (place / "scripts").mkdir()
     (place / "scripts/run.py").write_text("print(1)\n")
-    async with Workspace(project, data_dir=tmp_path / "data", approve=approver) as ws:
-        assert str(place / "scripts/run.py") in (await ws.call("skill", {"name": "mine"})).output
-        assert "print(1)" in (await ws.call("read", {"filePath": str(place / "scripts/run.py")})).output
-        assert not approver.asks
-        (tmp_path / "home/other.txt").write_text("x")
-        await ws.call("read", {"filePath": str(tmp_path / "home/other.txt")})
-        assert [ask.permission for ask in approver.asks] == ["external_directory"]
+    ws = await open_workspace({}, approve=approver)
+    assert str(place / "scripts/run.py") in (await ws.call("skill", {"name": "mine"})).output
+    assert "print(1)" in (await ws.call("read", {"filePath": str(place / "scripts/run.py")})).output
+    assert not approver.asks
+    (tmp_path / "home/other.txt").write_text("x")
+    await ws.call("read", {"filePath": str(tmp_path / "home/other.txt")})
+    assert [ask.permission for ask in approver.asks] == ["external_directory"]
 
 
 async def test_a_skill_that_goes_away_in_between(workspace: Workspace, project: Path, approver: Approver) -> None:
@@ -269,12 +272,14 @@ async def test_downloads_what_a_url_offers_once(project: Path, tmp_path: Path, s
         None,
     ],
 )
-async def test_what_leads_elsewhere_is_left_out(project: Path, tmp_path: Path, site: Site, entry: Any) -> None:
+async def test_what_leads_elsewhere_is_left_out(
+    open_workspace: OpenWorkspace, tmp_path: Path, site: Site, entry: Any
+) -> None:
     site.offer(entry, {"name": "far", "files": ["SKILL.md"]})
     site.pages["/far/SKILL.md"] = TEXT
     data = tmp_path / "data"
-    async with Workspace(project, {"skills": {"urls": [site.url]}}, data_dir=data, store=False) as ws:
-        [folder] = await ws.service(SkillDownloads).folders([site.url])
+    ws = await open_workspace({"skills": {"urls": [site.url]}}, data_dir=data, store=False)
+    [folder] = await ws.service(SkillDownloads).folders([site.url])
     assert folder.name == "far"
     assert [path for path in (data / "skills").rglob("*") if path.is_file()] == [folder / "SKILL.md"]
     assert site.asked == ["/index.json", "/far/SKILL.md"]
@@ -282,14 +287,14 @@ async def test_what_leads_elsewhere_is_left_out(project: Path, tmp_path: Path, s
 
 @pytest.mark.parametrize("index", [b"", b"{", b"[]", b'{"skills": 5}', b"\xff\xfe", b"[" * 100_000, None])
 async def test_an_index_that_is_none(
-    project: Path, tmp_path: Path, site: Site, index: Any, caplog: pytest.LogCaptureFixture
+    open_workspace: OpenWorkspace, project: Path, site: Site, index: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.pages["/index.json"] = index
     put(project, "local")
     config = {"skills": {"urls": [site.url, "ftp://x", "nonsense"]}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", store=False) as ws:
-        for _ in range(2):
-            assert (await ws.call("skill", {"name": "local"})).title == "Loaded skill: local"
+    ws = await open_workspace(config, store=False)
+    for _ in range(2):
+        assert (await ws.call("skill", {"name": "local"})).title == "Loaded skill: local"
     assert site.asked == ["/index.json"]  # not asked again at once
     assert caplog.text.count("cannot be downloaded") == 3
 
@@ -311,15 +316,15 @@ async def test_no_other_origin_is_followed(project: Path, tmp_path: Path, site: 
         other.close()
 
 
-async def test_a_skill_that_is_not_whole_is_none(project: Path, tmp_path: Path, site: Site) -> None:
+async def test_a_skill_that_is_not_whole_is_none(open_workspace: OpenWorkspace, site: Site) -> None:
     site.offer({"name": "far", "files": ["SKILL.md", "gone.py"]})
     site.pages["/far/SKILL.md"] = TEXT
-    async with Workspace(project, {"skills": {"urls": [site.url]}}, data_dir=tmp_path / "data", store=False) as ws:
-        with pytest.raises(ToolError, match="Available skills: none"):
-            await ws.call("skill", {"name": "far"})
+    ws = await open_workspace({"skills": {"urls": [site.url]}}, store=False)
+    with pytest.raises(ToolError, match="Available skills: none"):
+        await ws.call("skill", {"name": "far"})
 
 
-async def test_keys_of_a_cloud_are_out_of_reach(project: Path, tmp_path: Path) -> None:
+async def test_keys_of_a_cloud_are_out_of_reach(open_workspace: OpenWorkspace) -> None:
     config = {"skills": {"urls": ["http://169.254.169.254/latest"]}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", store=False) as ws:
-        assert await ws.service(SkillDownloads).folders(["http://169.254.169.254/latest"]) == []
+    ws = await open_workspace(config, store=False)
+    assert await ws.service(SkillDownloads).folders(["http://169.254.169.254/latest"]) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from opencode_jupyter.core.permission import evaluate
 from opencode_jupyter.core.permission.modes import set_mode
 from opencode_jupyter.core.schema import json_schema
 from tests.support.fake_model import FakeModel
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -42,10 +43,9 @@ AGENTS = {
 
 
 @pytest.fixture
-async def ws(project: Path, approver: Approver, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, approver: Approver) -> Workspace:
     config = {"permission": {"*": "allow", "bash": "ask"}, "snapshot": False, **AGENTS}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as workspace:
-        yield workspace
+    return await open_workspace(config, approve=approver)
 
 
 def task(agent: str = "general", prompt: str = "look", **more: Any) -> list[Any]:
@@ -211,15 +211,15 @@ async def test_going_on_with_an_earlier_task(ws: Workspace, name: str) -> None:
     assert [m.text for m in child.messages if m.role == "user"] == ["look", "more"]
 
 
-async def test_an_earlier_task_out_of_the_store(ws: Workspace, project: Path, tmp_path: Path) -> None:
+async def test_an_earlier_task_out_of_the_store(open_workspace: OpenWorkspace, ws: Workspace) -> None:
     model = FakeModel(script([{"calls": [task()]}, {"text": "x"}], general=[{"text": "first"}]))
     id = (await ask(ws, model)).calls[0].state.metadata["sessionId"]
     await ws.aclose()
-    async with Workspace(project, {"permission": "allow"}, data_dir=tmp_path / "data") as other:
-        model = FakeModel(script([{"calls": [task(task_id=id)]}, {"text": "x"}], general=[{"text": "second"}]))
-        answer = await ask(other, model)
-        assert answer.calls[0].state.metadata["sessionId"] == id
-        assert len((await other.sessions.open(id)).messages) == 4
+    other = await open_workspace()
+    model = FakeModel(script([{"calls": [task(task_id=id)]}, {"text": "x"}], general=[{"text": "second"}]))
+    answer = await ask(other, model)
+    assert answer.calls[0].state.metadata["sessionId"] == id
+    assert len((await other.sessions.open(id)).messages) == 4
 
 
 async def test_a_task_that_is_not_there_or_a_persons_own_session(ws: Workspace) -> None:
@@ -370,9 +370,11 @@ async def test_what_is_said_when_the_child_did_not_come_to_its_end(ws: Workspace
     assert answer.ended == "done"
 
 
-async def test_who_may_not_edit_can_not_have_it_done(project: Path, approver: Approver, tmp_path: Path) -> None:
-    async with Workspace(project, {"snapshot": False}, data_dir=tmp_path / "data", approve=approver) as ws:
-        await _not_edited(ws, project)
+async def test_who_may_not_edit_can_not_have_it_done(
+    open_workspace: OpenWorkspace, project: Path, approver: Approver
+) -> None:
+    ws = await open_workspace({"snapshot": False}, approve=approver)
+    await _not_edited(ws, project)
     assert approver.named("edit") == []
 
 
@@ -389,13 +391,13 @@ async def _not_edited(ws: Workspace, project: Path) -> None:
     assert not (project / "x").exists()
 
 
-async def test_primary_tools_stay_with_the_caller(project: Path, tmp_path: Path) -> None:
+async def test_primary_tools_stay_with_the_caller(open_workspace: OpenWorkspace) -> None:
     config = {"permission": "allow", "experimental": {"primary_tools": ["webfetch"]}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as ws:
-        model = FakeModel(script([{"calls": [task()]}, {"text": "x"}], general=[{"text": "y"}]))
-        await ask(ws, model)
-        assert "webfetch" in {spec.name for spec in model.requests[0].tools}
-        assert "webfetch" not in {spec.name for spec in model.requests[1].tools}
+    ws = await open_workspace(config)
+    model = FakeModel(script([{"calls": [task()]}, {"text": "x"}], general=[{"text": "y"}]))
+    await ask(ws, model)
+    assert "webfetch" in {spec.name for spec in model.requests[0].tools}
+    assert "webfetch" not in {spec.name for spec in model.requests[1].tools}
 
 
 async def test_by_hand(ws: Workspace) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from opencode_jupyter import InvalidArgumentsError, PermissionDeniedError, Workspace
 from opencode_jupyter.core.todos import Todos
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -48,16 +49,16 @@ async def test_writes_and_reads_the_whole_list(workspace: Workspace, approver: A
 
 
 @pytest.mark.parametrize("store", [True, False])
-async def test_each_session_has_its_own(project: Path, tmp_path: Path, store: bool) -> None:
-    async with Workspace(project, data_dir=tmp_path / "data", store=store) as ws:
-        other = ws.sessions.create("other")
-        await ws.call("todowrite", {"todos": LIST})
-        await ws.call("todowrite", {"todos": LIST[:1]}, session=other)
-        assert (await ws.call("todoread")).metadata["todos"] == LIST
-        assert (await ws.call("todoread", session=other)).metadata["todos"] == LIST[:1]
-        fresh = await ws.call("todoread", session=ws.sessions.create("fresh"))
-        assert (fresh.title, fresh.output) == ("0 todos", "[]")
-        assert (await ws.service(Todos).get("ses_unknown")) == []
+async def test_each_session_has_its_own(open_workspace: OpenWorkspace, store: bool) -> None:
+    ws = await open_workspace({}, store=store)
+    other = ws.sessions.create("other")
+    await ws.call("todowrite", {"todos": LIST})
+    await ws.call("todowrite", {"todos": LIST[:1]}, session=other)
+    assert (await ws.call("todoread")).metadata["todos"] == LIST
+    assert (await ws.call("todoread", session=other)).metadata["todos"] == LIST[:1]
+    fresh = await ws.call("todoread", session=ws.sessions.create("fresh"))
+    assert (fresh.title, fresh.output) == ("0 todos", "[]")
+    assert (await ws.service(Todos).get("ses_unknown")) == []
 
 
 async def test_the_store_keeps_it(project: Path, tmp_path: Path) -> None:
@@ -69,13 +70,13 @@ async def test_the_store_keeps_it(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("store", [True, False])
-async def test_what_was_given_stays_as_it_was(project: Path, tmp_path: Path, store: bool) -> None:
-    async with Workspace(project, data_dir=tmp_path / "data", store=store) as ws:
-        result = await ws.call("todowrite", {"todos": LIST})
-        result.metadata["todos"][0]["status"] = "completed"
-        assert result.records is not None
-        result.records.clear()
-        assert (await ws.call("todoread")).metadata["todos"] == LIST
+async def test_what_was_given_stays_as_it_was(open_workspace: OpenWorkspace, store: bool) -> None:
+    ws = await open_workspace({}, store=store)
+    result = await ws.call("todowrite", {"todos": LIST})
+    result.metadata["todos"][0]["status"] = "completed"
+    assert result.records is not None
+    result.records.clear()
+    assert (await ws.call("todoread")).metadata["todos"] == LIST
 
 
 async def test_publishes_the_list(workspace: Workspace) -> None:
@@ -124,11 +125,11 @@ async def test_a_dry_run_changes_nothing(workspace: Workspace) -> None:
     assert (await workspace.call("todoread")).output == "[]"
 
 
-async def test_agents_that_are_denied_it(project: Path, tmp_path: Path) -> None:
-    async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
-        for name, arguments in (("todowrite", {"todos": LIST}), ("todoread", {})):
-            with pytest.raises(PermissionDeniedError):
-                await ws.call(name, arguments, agent="general")
+async def test_agents_that_are_denied_it(open_workspace: OpenWorkspace) -> None:
+    ws = await open_workspace({}, store=False)
+    for name, arguments in (("todowrite", {"todos": LIST}), ("todoread", {})):
+        with pytest.raises(PermissionDeniedError):
+            await ws.call(name, arguments, agent="general")
 
 
 async def test_ten_thousand_items_are_cut_for_the_model_only(workspace: Workspace) -> None:

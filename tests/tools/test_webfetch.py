@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.site import Connection, Request, Site
 from .conftest import Approver
@@ -21,11 +21,10 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 @pytest.fixture
-async def ws(project: Path, site: Site, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, site: Site) -> Workspace:
     """A workspace whose rules name the site."""
     config = {"permission": {"*": "allow", "webfetch": {f"{site.url}/*": "allow"}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+    return await open_workspace(config)
 
 
 async def fetch(ws: Workspace, url: str, format: str = "markdown", **arguments: Any) -> Any:
@@ -285,14 +284,14 @@ async def test_redirects_are_followed(ws: Workspace, site: Site) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_ask(project: Path, site: Site, tmp_path: Path, approver: Approver) -> None:
+async def test_the_ask(open_workspace: OpenWorkspace, site: Site, approver: Approver) -> None:
     site.serve("/p", "x", "text/plain")
     config = {"permission": {"webfetch": {"*": "ask", f"{site.url}/*": "ask"}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
-        await ws.call("webfetch", {"url": f"{site.url}/p", "timeout": 5})
-        await ws.call("webfetch", {"url": f"{site.url}/p", "format": "html"})
-        await ws.call("webfetch", {"url": f"http://0x7f.1:{site.port}/p"})
-        ruled = await ws.dry_run("webfetch", {"url": f"{site.url}/p"})
+    ws = await open_workspace(config, approve=approver)
+    await ws.call("webfetch", {"url": f"{site.url}/p", "timeout": 5})
+    await ws.call("webfetch", {"url": f"{site.url}/p", "format": "html"})
+    await ws.call("webfetch", {"url": f"http://0x7f.1:{site.port}/p"})
+    ruled = await ws.dry_run("webfetch", {"url": f"{site.url}/p"})
     first, second, odd = approver.named("webfetch")
     assert (first.patterns, first.always) == ([f"{site.url}/p"], ["*"])
     assert first.metadata == {"url": f"{site.url}/p", "format": "markdown", "timeout": 5}

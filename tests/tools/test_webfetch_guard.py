@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,18 +10,18 @@ import pytest
 from opencode_jupyter.core.errors import PermissionDeniedError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.site import Site
 from .conftest import Approver
 
 
 @pytest.fixture
-async def ws(project: Path, site: Site, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, site: Site) -> Workspace:
     """A workspace whose rules name the site by its address, and site.test by its name."""
     rules = {"*": "allow", f"{site.url}/*": "allow", "http://site.test:*": "allow", "https://site.test:*": "allow"}
     config = {"permission": {"*": "allow", "webfetch": rules}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+    return await open_workspace(config)
 
 
 async def fetch(ws: Workspace, url: str, **arguments: Any) -> Any:
@@ -38,35 +36,35 @@ async def fetch(ws: Workspace, url: str, **arguments: Any) -> Any:
 )
 @pytest.mark.anyio
 async def test_a_private_host_is_refused_where_no_rule_names_it(
-    project: Path, site: Site, tmp_path: Path, approver: Approver, host: str
+    open_workspace: OpenWorkspace, site: Site, approver: Approver, host: str
 ) -> None:
     site.serve("/", "secret")
     config = {"permission": {"*": "allow", "webfetch": {"*": "allow", "http://*": "allow", "http://1*": "ask"}}}
-    async with Workspace(project, config, data_dir=tmp_path / "data", approve=approver) as ws:
-        with pytest.raises(ToolError, match=r"^Refused: .* unless a rule names the host: %permissions allow webfetch"):
-            await fetch(ws, f"http://{host}:{site.port}/")
-        if host != "localhost":  # a dry run looks no names up
-            with pytest.raises(ToolError, match=r"^Refused"):
-                await ws.dry_run("webfetch", {"url": f"http://{host}:{site.port}/"})
+    ws = await open_workspace(config, approve=approver)
+    with pytest.raises(ToolError, match=r"^Refused: .* unless a rule names the host: %permissions allow webfetch"):
+        await fetch(ws, f"http://{host}:{site.port}/")
+    if host != "localhost":  # a dry run looks no names up
+        with pytest.raises(ToolError, match=r"^Refused"):
+            await ws.dry_run("webfetch", {"url": f"http://{host}:{site.port}/"})
     assert site.requests == []
 
 
 @pytest.mark.anyio
 async def test_a_click_does_not_open_a_private_host_and_a_typed_rule_does(
-    project: Path, site: Site, tmp_path: Path, approver: Approver
+    open_workspace: OpenWorkspace, site: Site, approver: Approver
 ) -> None:
     site.serve("/", "hello", "text/plain")
     approver.reply = "always"
-    async with Workspace(project, {"permission": {"webfetch": "ask"}}, data_dir=tmp_path / "d", approve=approver) as ws:
-        for _ in range(2):
-            with pytest.raises(ToolError, match="Refused"):
-                await fetch(ws, f"{site.url}/")
-        assert len(approver.asks) == 1
-        ws.rules.append(Rule("webfetch", f"{site.url}/*", "allow"))
-        assert (await fetch(ws, f"{site.url}/")).output == "hello"
-        ws.rules.append(Rule("webfetch", "http://127.*", "deny"))
-        with pytest.raises(PermissionDeniedError):
+    ws = await open_workspace({"permission": {"webfetch": "ask"}}, approve=approver)
+    for _ in range(2):
+        with pytest.raises(ToolError, match="Refused"):
             await fetch(ws, f"{site.url}/")
+    assert len(approver.asks) == 1
+    ws.rules.append(Rule("webfetch", f"{site.url}/*", "allow"))
+    assert (await fetch(ws, f"{site.url}/")).output == "hello"
+    ws.rules.append(Rule("webfetch", "http://127.*", "deny"))
+    with pytest.raises(PermissionDeniedError):
+        await fetch(ws, f"{site.url}/")
 
 
 @pytest.mark.anyio
@@ -134,7 +132,7 @@ async def test_a_redirect_to_what_is_no_page(ws: Workspace, site: Site, location
 
 @pytest.mark.anyio
 async def test_a_redirect_to_another_host_asks_again(
-    project: Path, site: Site, tmp_path: Path, approver: Approver, names: dict[str, list[str]]
+    open_workspace: OpenWorkspace, site: Site, approver: Approver, names: dict[str, list[str]]
 ) -> None:
     names["other.test"] = ["127.0.0.1"]
     rules = dict.fromkeys(("*", f"{site.url}/*", "http://site.test:*", "http://other.test:*"), "ask")
@@ -142,15 +140,15 @@ async def test_a_redirect_to_another_host_asks_again(
     site.redirect("/a", "/b")
     site.redirect("/b", f"{other}/c")
     site.serve("/c", "end", "text/plain")
-    async with Workspace(project, {"permission": {"webfetch": rules}}, data_dir=tmp_path / "d", approve=approver) as ws:
-        assert (await fetch(ws, f"{there}/a")).output == "end"
-        assert [ask.patterns for ask in approver.asks] == [[f"{there}/a"], [f"{other}/c"]]
-        assert approver.asks[1].metadata["url"] == f"{other}/c"
-        approver.reply = lambda request: "reject" if "other" in request.patterns[0] else "once"
-        count = len(site.requests)
-        with pytest.raises(PermissionRejectedError):
-            await fetch(ws, f"{there}/a")
-        assert len(site.requests) == count + 2
+    ws = await open_workspace({"permission": {"webfetch": rules}}, approve=approver)
+    assert (await fetch(ws, f"{there}/a")).output == "end"
+    assert [ask.patterns for ask in approver.asks] == [[f"{there}/a"], [f"{other}/c"]]
+    assert approver.asks[1].metadata["url"] == f"{other}/c"
+    approver.reply = lambda request: "reject" if "other" in request.patterns[0] else "once"
+    count = len(site.requests)
+    with pytest.raises(PermissionRejectedError):
+        await fetch(ws, f"{there}/a")
+    assert len(site.requests) == count + 2
 
 
 @pytest.mark.anyio

@@ -11,7 +11,6 @@ import sys
 import time
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.tools.web import page_fetch
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.site import CERTIFICATE, Connection, Request, Site
 
@@ -28,12 +28,11 @@ LIMIT = page_fetch.LIMIT
 
 
 @pytest.fixture
-async def ws(project: Path, site: Site, tmp_path: Path) -> AsyncIterator[Workspace]:
+async def ws(open_workspace: OpenWorkspace, site: Site) -> Workspace:
     """A workspace whose rules name the site by its address, and site.test by its name."""
     rules = {"*": "allow", f"{site.url}/*": "allow", "http://site.test:*": "allow", "https://site.test:*": "allow"}
     config = {"permission": {"*": "allow", "webfetch": rules}}
-    async with Workspace(project, config, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+    return await open_workspace(config)
 
 
 async def fetch(ws: Workspace, url: str, **arguments: Any) -> Any:
@@ -215,7 +214,7 @@ async def test_one_deadline_holds_for_everything(ws: Workspace, site: Site, wher
 
 @pytest.mark.anyio
 async def test_waiting_for_a_person_takes_nothing_off_the_deadline(
-    project: Path, site: Site, tmp_path: Path, names: dict[str, list[str]]
+    open_workspace: OpenWorkspace, site: Site, names: dict[str, list[str]]
 ) -> None:
     names["other.test"] = ["127.0.0.1"]
 
@@ -226,8 +225,8 @@ async def test_waiting_for_a_person_takes_nothing_off_the_deadline(
     site.redirect("/a", f"http://other.test:{site.port}/b")
     site.serve("/b", "end", "text/plain")
     rules = {"*": "ask", f"{site.url}/*": "ask", "http://other.test:*": "ask"}
-    async with Workspace(project, {"permission": {"webfetch": rules}}, data_dir=tmp_path / "d", approve=late) as ws:
-        assert (await fetch(ws, f"{site.url}/a", timeout=1)).output == "end"
+    ws = await open_workspace({"permission": {"webfetch": rules}}, approve=late)
+    assert (await fetch(ws, f"{site.url}/a", timeout=1)).output == "end"
 
 
 @pytest.mark.anyio

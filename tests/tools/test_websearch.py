@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionDenied
 from opencode_jupyter.tools import websearch
 from opencode_jupyter.tools.web import exa
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from ..support.site import Connection, Request, Site
 from .conftest import Approver
@@ -37,9 +38,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-async def ws(project: Path, tmp_path: Path) -> AsyncIterator[Workspace]:
-    async with Workspace(project, data_dir=tmp_path / "data") as workspace:
-        yield workspace
+async def ws(open_workspace: OpenWorkspace) -> Workspace:
+    return await open_workspace({})
 
 
 async def search(ws: Workspace, query: str = "snow", **arguments: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from opencode_jupyter.core.errors import InvalidArgumentsError, ToolError
 from opencode_jupyter.core.file_tracker import FileChangedError, NotReadError
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
 
@@ -130,13 +131,13 @@ async def test_a_full_disk_leaves_the_old_file(
     assert workspace.changes.entries() == []
 
 
-async def test_a_project_reached_through_a_link(tmp_path: Path, project: Path, approver: Approver) -> None:
+async def test_a_project_reached_through_a_link(
+    open_workspace: OpenWorkspace, tmp_path: Path, project: Path, approver: Approver
+) -> None:
     (tmp_path / "door").symlink_to(project)
-    async with Workspace(
-        tmp_path / "door", {"permission": {"*": "ask"}}, data_dir=tmp_path / "d", approve=approver
-    ) as ws:
-        await ws.call("write", {"filePath": "f", "content": "x"})
-        await ws.call("read", {"filePath": "f"})
+    ws = await open_workspace({"permission": {"*": "ask"}}, directory=tmp_path / "door", approve=approver)
+    await ws.call("write", {"filePath": "f", "content": "x"})
+    await ws.call("read", {"filePath": "f"})
     assert [(a.permission, a.patterns) for a in approver.asks] == [("edit", ["f"]), ("read", ["f"])]
 
 
