@@ -55,7 +55,7 @@ function TextBox(props: BoxProps): ReactElement {
       {required && !schema.format && !text && (
         <label>
           <input type="checkbox" checked={value === ''} onChange={event => onChange(event.target.checked ? '' : undefined)} />
-          {trans.__('leave it empty')}
+          {trans.__('an empty text')}
         </label>
       )}
     </div>
