@@ -24,7 +24,7 @@ from .result import RESULT_KEYS, ToolResult, attachments_of
 from .schema import ParameterSchema, json_schema, schema_for_person
 from .suggestions import near_names, suggestion
 from .threads import run_in_thread
-from .validation_issues import as_json, list_issues, sentences
+from .validation_issues import as_json, list_issues, misspelled, sentences
 
 if TYPE_CHECKING:
     from .host import ToolHost
@@ -123,6 +123,7 @@ class Bound:
             if isinstance(error, ValidationError):
                 issues = list_issues(error, self.parameters)
                 reason, for_person = as_json(issues), sentences(self.id, issues)
+                for_person += misspelled(self.id, arguments, self.parameters.get("properties") or {})
             elif isinstance(error, SchemaMismatchError):
                 for_person = sentences(self.id, error.errors())
             if formatter is not None and isinstance(error, ValidationError | SchemaMismatchError):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from .errors import short_repr
+from .suggestions import did_you_mean
 
 _EXPECTED = {
     "string": "string_type string_sub_type string_unicode",
@@ -155,6 +156,14 @@ SIGNS = {
 def sentences(tool: str, issues: Sequence[Issue]) -> str:
     """Issues as a person reads them: ``read: limit must be a number, not text``."""
     return "\n".join(f"{tool}: {_sentence(issue)}" for issue in issues)
+
+
+def misspelled(tool: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
+    """A line for each argument whose name is none of the parameters' but resembles one; OpenCode ignores those."""
+    plain = {name.replace("_", "").lower() for name in known}
+    names = [name for name in arguments if name.replace("_", "").lower() not in plain]
+    hints = {name: did_you_mean(name, known) for name in names}
+    return "".join(f"\n{tool}: {name} is not a parameter.{hint}" for name, hint in hints.items() if hint)
 
 
 def sentences_of_json(tool: str, text: str) -> str:

@@ -77,6 +77,12 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "Copy it from the file and run the call again. (Edit 2 of 2; none of them is made.)",
     ),
     ("read", {"filePath": "a.py", "limit": "x"}, '"code": "invalid_type"', "read: limit must be a number, not text."),
+    (
+        "read",
+        {"file_pth": "a.py", "extra": 1},
+        "received undefined",
+        "read: filePath is missing.\nread: file_pth is not a parameter. Did you mean filePath?",
+    ),
     ("read", {"filePath": "a.py", "limit": 0.5}, '"safeint"', "read: limit must be a whole number."),
     ("batch", {"tool_calls": []}, "Invalid parameters for tool 'batch'", "tool_calls must have at least 1 item."),
     (
