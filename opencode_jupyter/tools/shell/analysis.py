@@ -62,7 +62,7 @@ _PROCESS = re.compile(r"[<>]\(")
 _EXEC_FEEDS = re.compile(r"\bexec\b[^;|&\n]*<|\bcoproc\b")
 _LISTS_FILES = re.compile(
     r"(?:find\b(?!.*\s-f?printf)|fd|fdfind|ls|git\s+(?:ls-files|diff\b.*--name-only|grep\s+-\w*l)|rg\b.*\s(?:-l|--files)"
-    r"|e?grep\s+-\w*l|locate|seq|(?:echo|printf)\b(?:(?!\W-|\\(?:[1-7x]|0\d))[^$`])*$)(?:\s|$)",
+    r"|e?grep\s+-\w*l|locate|seq(?=(?:\s+[\d.]+)+\s*$)|(?:echo|printf)\b(?:(?!\W-|\\n-|\\[^n])[^$`])*$)(?:\s|$)",
     re.DOTALL,
 )
 """Commands that give names of files, found or as a folder lists them, or what stands in the line."""

@@ -305,7 +305,7 @@ class Commands:
         name = os.path.basename(inner[0].shown)
         key, _ = wrappers.find_wrapper(name, inner[1:])
         if name not in tables.NO_PATHS | {"wc"} and (
-            not self.files or any(option in ("a", "arg-file") for option, _ in options)
+            not self.files or any(option in ("a", "arg-file", "d", "delimiter") for option, _ in options)
         ):
             self._paths.unknown("the input of xargs")
         runs_text = name in interpreters.SHELLS or key or interpreters.interpreter(name) or programs.by_arguments(name)

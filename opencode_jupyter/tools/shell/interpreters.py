@@ -160,7 +160,7 @@ def module(arguments: list[Word]) -> list[Word]:
         if match := re.fullmatch(r"-[bBdEiIOPqRsSuvx]*m(.*)", word.shown):
             rest = arguments[at + 1 :]
             return [Word(match[1], match[1]), *rest] if match[1] else rest
-        if not word.shown.startswith("-") and before not in ("-W", "-X"):
+        if not word.shown.startswith("-") and before not in ("-W", "-X", "--check-hash-based-pycs"):
             break
         before = word.shown
     return []
@@ -168,7 +168,8 @@ def module(arguments: list[Word]) -> list[Word]:
 
 def coverage(arguments: list[Word]) -> str | None:
     """Why a coverage command may run more than a file or a module it names, in words; None if it does not."""
-    inner = module(arguments[1:])
+    shown = [word.shown for word in arguments]
+    inner = arguments[shown.index("-m") + 1 :] if "-m" in shown else module(arguments[1:])
     return f"it passes {inner[0].shown} a program to run" if inner and inner[0].shown in RUNNING_MODULES else None
 
 

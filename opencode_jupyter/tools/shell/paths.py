@@ -99,11 +99,7 @@ class Paths:
         writes = not tables.only_reads(name, arguments)
         startup: list[str] = []
         for word, before in zip(self._operands(name, arguments), ["", *(w.shown for w in arguments)], strict=False):
-            if (
-                (word.text == "/" and before in _TEXT_OPTIONS)
-                or before in ("--exclude", "--include")
-                or (name == "chmod" and word.source.startswith("+"))
-            ):
+            if (word.text == "/" and before in _TEXT_OPTIONS) or (name == "chmod" and word.source.startswith("+")):
                 continue
             startup += self._word(name, word, split=text)
             if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):

@@ -172,7 +172,8 @@ _TEXTS = {
     "duckdb": r"(?i)'(?:/|~|[^']*(?:\.\.|/\.|opencode))|\bto\s+'\.|\b(?:install|load)\s",
     "jq": r"\b(?:import|include)\s*\"",
     "mlr": r"\b(?:system|exec)\s*\(|\btee\b|\|\s*\"|>\s*\"",
-    "rename": r"(?s)[`$@;{]|^(?:s|y|tr)\W.*\W[a-z]*e[a-z]*$|\b(?:system|exec|qx|eval|unlink|open|require|do|use)\b",
+    "rename": r"(?s)[`$@;{]|^(?:s|y|tr)\W.*\W[a-z]*e[a-z]*$|\b(?:system|exec|qx|eval|(?:un|sym)?link|rename"
+    r"|ch(?:mod|own|dir)|(?:mk|rm)dir|truncate|open|require|do|use)\b",
 }
 _TEXTS |= dict.fromkeys(("prename", "file-rename"), _TEXTS["rename"])
 """What in a program's words, wherever it stands, has it run another or reach other files."""
