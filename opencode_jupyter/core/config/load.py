@@ -87,10 +87,10 @@ def _load(
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
     loader = Loader(here, top, base, variables, texts, restricted)
-    loader.user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / ".config", base / OWN)]
+    loader.user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / OWN)]
 
     for name in GLOBAL_FILES:
-        loader.file(global_folder / name)
+        loader.file(global_folder / name, own=True)
     extra_file = variables.get("OPENCODE_CONFIG")
     if extra_file:
         path = Path(os.path.abspath(expand(extra_file, base)))
@@ -107,9 +107,9 @@ def _load(
     user_folders |= {os.path.realpath(own_folder)} if own_folder else set()
     for folder in loader.config.directories:
         of_project = folder.parent in project and os.path.realpath(folder) not in user_folders
-        if folder.name == ".opencode" or (own_folder and folder == Path(os.path.abspath(own_folder))):
+        if folder.name == OWN or (own_folder and folder == Path(os.path.abspath(own_folder))):
             for name in (*PROJECT_FILES, TOML_FILE):
-                loader.file(folder / name, project=of_project)
+                loader.file(folder / name, project=of_project, own=folder == base / OWN)
         loader.agents(folder, project=of_project)
     content = variables.get("OPENCODE_CONFIG_CONTENT")
     if content:
@@ -118,7 +118,7 @@ def _load(
         loader.add(overrides, "the workspace's config")
     managed = Path(variables.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or _managed_folder(variables))
     for name in PROJECT_FILES:
-        loader.file(managed / name)
+        loader.file(managed / name, own=True)
     return loader.finish()
 
 
@@ -174,9 +174,17 @@ class Loader:
         self._read: dict[str, tuple[str, Parsed]] = {}
         # Without version control the worktree is the root; names relative to that would be absolute.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
+        self._above = frozenset(upwards(directory, worktree))
+        """The folders whose files are the project's too."""
 
-    def file(self, path: Path, *, project: bool = False) -> bool:
-        """Add a file, of the project or the user's own; False if there is none."""
+    def file(self, path: Path, *, project: bool = False, own: bool = False) -> bool:
+        """Add a file; returns False if there is none.
+
+        Args:
+            path: the file.
+            project: it came with the project.
+            own: it is the user's own, wherever it lies. If it is neither, its place decides.
+        """
         if path in self.texts:
             text: str | None = self.texts[path]
         else:
@@ -184,10 +192,12 @@ class Loader:
             text = read_text(path) if self.config.stamps[path] else None
         if text is None:
             return False
-        self.text(text, str(path), path.parent, display(path, self.project, self.config.home), project)
+        self.text(text, str(path), path.parent, display(path, self.project, self.config.home), project, own)
         return True
 
-    def text(self, text: str, path: str, folder: Path, label: str | None = None, project: bool = False) -> None:
+    def text(
+        self, text: str, path: str, folder: Path, label: str | None = None, project: bool = False, own: bool = False
+    ) -> None:
         """Add what a file or a variable holds."""
         from .parse import Parsed, parse  # here, as below: many have no config files
 
@@ -207,7 +217,7 @@ class Loader:
                     written = Parsed(dict.fromkeys(parsed.data, parsed.filled.written), parsed.filled)
             self.add(parsed.data, label or path, path, parsed, written.data)
             return
-        self.add(parsed.data, label or path, path, parsed)
+        self.add(parsed.data, label or path, path, parsed, own=own)
 
     def add(
         self,
@@ -216,6 +226,7 @@ class Loader:
         path: str | None = None,
         text: Parsed | None = None,
         written: Any = None,
+        own: bool = False,
     ) -> None:
         """Add a dict.
 
@@ -225,6 +236,7 @@ class Loader:
             path: its whole name; the label if left out.
             text: the text that it comes from, if any.
             written: of a file of the project: the data with the references that reach out of it as they are written.
+            own: it is a file of the user's own, wherever it lies.
         """
         if not isinstance(data, Mapping):
             raise ConfigError(f"must be a dict, not {type(data).__name__}", path=label)
@@ -245,7 +257,8 @@ class Loader:
         else:
             self._agents |= {*clean.get("agent", ()), *clean.get("mode", ())}
             file = path if path and os.path.isabs(path) else ""
-            origin = Origin(label, file, bool(file) and self._is_in_project(file), later=bool(self.project_sources))
+            of_project = bool(file) and not own and self._is_in_project(file)
+            origin = Origin(label, file, of_project, later=bool(self.project_sources))
         if origin.project:
             self.config.project_sources.add(where)
         self.config.sources.append((where, source))
@@ -255,9 +268,15 @@ class Loader:
         self._set_origins(clean, (), origin)
 
     def _is_in_project(self, file: str) -> bool:
-        """Return whether a file that was found elsewhere (``OPENCODE_CONFIG``) lies in the project."""
-        actual = Path(os.path.realpath(file))
-        return actual.is_relative_to(self.project) and not any(map(actual.is_relative_to, self.user_folders))
+        """Return whether a file that ``OPENCODE_CONFIG`` names, or its target, is in the project."""
+        users = [folder for folder in self.user_folders if not self.project.is_relative_to(folder)]
+        for path in (Path(os.path.abspath(file)), Path(os.path.realpath(file))):
+            folder = path.parent.parent if path.parent.name == OWN else path.parent
+            if any(map(path.is_relative_to, users)):
+                continue
+            if path.is_relative_to(self.project) or folder in self._above:
+                return True
+        return False
 
     def _of_project(self, origin: Origin, clean: dict[str, Any], written: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a file of the project adds, without and with its rules, which are kept apart."""

@@ -98,17 +98,48 @@ def test_a_config_file_named_twice_is_read_in_both_places(place: Place) -> None:
 def test_it_records_which_files_came_with_the_project(tmp_path: Path) -> None:
     own = tmp_path / ".config" / "opencode"
     below = tmp_path / "deep" / "below"
-    for folder in (own, below):
+    for folder in (own, below, tmp_path / ".opencode"):
         folder.mkdir(parents=True)
         (folder / "opencode.json").write_text("{}")
     (tmp_path / "opencode.json").write_text("{}")
     (tmp_path / "extra.json").write_text("{}")
     env = {"OPENCODE_CONFIG": str(tmp_path / "extra.json")}
+    files = {str(tmp_path / "opencode.json"), str(below / "opencode.json"), str(tmp_path / "extra.json")}
 
     versioned = load_config(below, tmp_path, home=tmp_path, env=env)  # the home folder is the project
-    assert versioned.sources[0][0] == str(own / "opencode.json")
-    files = {str(tmp_path / "opencode.json"), str(below / "opencode.json")}
-    assert versioned.project_sources == {*files, str(tmp_path / "extra.json")}
-
+    assert {str(own / "opencode.json"), str(tmp_path / ".opencode" / "opencode.json")} <= {
+        n for n, _ in versioned.sources
+    }
+    assert versioned.project_sources == files
     alone = load_config(below, "/", home=tmp_path, env=env)  # a folder above may be another user's
     assert alone.project_sources == files
+
+
+def test_a_named_file_is_the_projects_by_its_name_or_its_target(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    project = home / ".config" / "thing"  # below the user's own folder
+    for folder in (project, elsewhere, home / ".config" / "opencode", home / ".opencode" / "inner"):
+        folder.mkdir(parents=True)
+    for path in (project / "a.json", elsewhere / "b.json", home / ".opencode" / "inner" / "c.json"):
+        path.write_text("{}")
+    (project / "to_b.json").symlink_to(elsewhere / "b.json")
+    (elsewhere / "to_a.json").symlink_to(project / "a.json")
+    for directory, name, is_the_projects in (
+        (project, project / "a.json", True),
+        (project, project / "to_b.json", True),
+        (project, elsewhere / "to_a.json", True),
+        (project, elsewhere / "b.json", False),
+        (home / ".opencode" / "inner", home / ".opencode" / "inner" / "c.json", True),
+        (home, home / ".opencode" / "inner" / "c.json", False),
+    ):
+        config = load_config(directory, directory, home=home, env={"OPENCODE_CONFIG": str(name)})
+        assert (str(name) in config.project_sources) == is_the_projects, name
+
+
+def test_the_users_own_file_stays_theirs_where_it_links_into_the_project(tmp_path: Path) -> None:
+    home, dotfiles = tmp_path / "home", tmp_path / "home" / "dotfiles"
+    (home / ".config" / "opencode").mkdir(parents=True)
+    dotfiles.mkdir()
+    (dotfiles / "global.json").write_text("{}")
+    (home / ".config" / "opencode" / "opencode.json").symlink_to(dotfiles / "global.json")
+    assert load_config(dotfiles, dotfiles, home=home, env={}).project_sources == set()
