@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
@@ -90,6 +91,9 @@ def validator_of(schema: dict[str, Any], tool: str) -> Any:
         ) from None
 
 
+_importing = threading.Lock()
+
+
 def load_jsonschema() -> None:
     """Import jsonschema without the grammar of its format "iri", which takes a second or more to compile.
 
@@ -97,15 +101,32 @@ def load_jsonschema() -> None:
     stand-in puts this off until somebody checks an "iri"; nothing here does.
     """
     name = "rfc3987_syntax"
-    if {"jsonschema", name} & sys.modules.keys() or find_spec(name) is None:
-        return
-    stand_in = ModuleType(name)
-    stand_in.is_valid_syntax = lambda *arguments: import_module(name).is_valid_syntax(*arguments)  # type: ignore[attr-defined]
-    sys.modules[name] = stand_in
-    try:
-        import_module("jsonschema")
-    finally:
-        del sys.modules[name]
+    with _importing:
+        if {"jsonschema", name} & sys.modules.keys() or (spec := find_spec(name)) is None:
+            return
+        stand_in = ModuleType(name)
+
+        def step_aside() -> None:
+            if sys.modules.get(name) is stand_in:
+                del sys.modules[name]
+
+        def load(attribute: str) -> Any:
+            if attribute.startswith("__"):  # what the import looks for
+                raise AttributeError(attribute)
+            step_aside()
+            return getattr(import_module(name), attribute)
+
+        def is_valid_syntax(*arguments: Any) -> Any:
+            return load("is_valid_syntax")(*arguments)
+
+        stand_in.__spec__ = spec
+        stand_in.__getattr__ = load  # type: ignore[method-assign]
+        stand_in.is_valid_syntax = is_valid_syntax  # type: ignore[attr-defined]
+        sys.modules[name] = stand_in
+        try:
+            import_module("jsonschema")
+        finally:
+            step_aside()
 
 
 @lru_cache(maxsize=256)

@@ -312,7 +312,6 @@ def test_an_exclusive_bound_of_draft_4() -> None:
 
 
 def test_the_first_schema_does_not_compile_the_grammar_of_iri() -> None:
-    pytest.importorskip("lark")
     code = (
         "import sys\n"
         "from opencode_jupyter.core.schema_validation import checker\n"
