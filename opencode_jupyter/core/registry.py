@@ -337,7 +337,7 @@ class Registry:
         See `permission.disabled`. It imports the built-in tools among them.
         """
         permissions = {name: found.permission for name in names if (found := self.get(name)) is not None}
-        hidden = disabled({*permissions, *permissions.values()}, rules)
+        hidden = disabled({*permissions, *filter(None, permissions.values())}, rules)  # "": it requests nothing
         return {name for name, permission in permissions.items() if name in hidden or permission in hidden}
 
     def context(self, agent: str | None = None) -> InitContext:
