@@ -364,7 +364,7 @@ asyncio.run(main())
     kernel = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert kernel.stdin is not None and kernel.stdout is not None
     kernel.stdout.readline()
-    program, supervisor = _supervisor.descendants(kernel.pid)[:2]
+    program, supervisor = _supervisor.descendants(kernel.pid)[:2]  # parents come first
     try:
         os.kill(supervisor, signal.SIGSTOP)
         kernel.stdin.write(b"\n")
@@ -376,5 +376,6 @@ asyncio.run(main())
             while program in alive("_supervisor.py"):
                 await anyio.sleep(0.01)
     finally:
+        kernel.kill()
         os.kill(supervisor, signal.SIGCONT)
     assert await none_alive("sleep 77.3", 5)

@@ -36,7 +36,7 @@ AHEAD = 0.01
 GIVE_UP = 0.6
 """Seconds after its SIGKILL in which a process that hangs in the system is waited for."""
 LONGEST = 10.0
-"""Seconds after which processes that fork as fast as they are killed are left."""
+"""Seconds after the first SIGKILL in which processes that fork as fast as they are killed are ended."""
 LOOKS = 5
 """Times that nothing is found before that is believed, where only looking can tell."""
 
@@ -175,7 +175,7 @@ def end_all(spare: frozenset[int] = frozenset()) -> dict[int, int]:
         nothing = looks >= LOOKS if spare else not alive and childless()
         # Counted for each process: on a busy machine any time may pass before the first of them gets its signal.
         hang = bool(alive) and all(now - killed.get(pid, now) > GIVE_UP for pid in alive)
-        if nothing or hang or passed > LONGEST:
+        if nothing or hang or (killed and now - min(killed.values()) > LONGEST):
             return ended
         if passed >= GRACE:
             # A group at once, so that what forks and ends faster than it can be listed goes too.
