@@ -78,7 +78,8 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
         await ask_for_secrets(ctx, [str(target)], about)
     ctx.proceed()
     if kind == "missing" and ctx.by == "user":
-        raise _paths.not_found_error(target, f"File not found: {target}. A pattern with spaces needs quotes.")
+        hint = "" if "/" in (args.path or "") else " A pattern with spaces needs quotes."
+        raise _paths.not_found_error(target, f"File not found: {target}.{hint}")
     if kind == "missing":  # OpenCode's answer to a model
         return ToolResult(args.pattern, "No files found", {"matches": 0, "truncated": False}, records=[])
     if kind == "other":
