@@ -216,6 +216,7 @@ class _Reader:
                     self.redirected(position, depth, of)
                 case "command_substitution":
                     self.backquoted(node, depth, of)
+                    self.taken_for_subshell(node, text, depth, of)
                 case kind if kind in _VALUES:
                     self.note_values(node, of)
                 case "file_redirect":
@@ -294,6 +295,13 @@ class _Reader:
             return
         for marks in ("`$\\\\", '`$\\\\"'):
             self.program(re.sub(rf"\\([{marks}])", r"\1", written[1:-1]), depth + 1, of or written)
+
+    def taken_for_subshell(self, node: Node, text: str, depth: int, of: str) -> None:
+        """Inside ``${...}`` the grammar takes ``$((...))`` for a subshell, which the shell takes for a calculation."""
+        written = self._text.source(node)
+        alone = f"_calculated={written}"
+        if written.startswith("$((") and written.endswith("))") and text != alone:
+            self.program(alone, depth + 1, of or written)
 
     def sets(self, name: str, text: str, of: str, *, number: bool = False) -> None:
         """A variable is given a value."""

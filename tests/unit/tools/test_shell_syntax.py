@@ -324,3 +324,23 @@ def test_a_word_that_the_grammar_takes_apart_requests_approval(command: str) -> 
 @pytest.mark.parametrize("command", ["""echo "a"'b'c$d"e">out""", "wc<in>out", "A=(a \"b\" 'c'd); wc", "wc <<<'a'>b"])
 def test_words_beside_operators_are_read(command: str) -> None:
     assert "its syntax could not be read" not in read(command).reasons
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "true ${x:-$(( x='$(alpha)'; true $x ))}",
+        "true ${x:-$(( '$(alpha)' ))}",
+        'true "${x:=$((y))}"',
+        "cat <<X\n$(( '$(alpha)' ))\nX",
+    ],
+)
+def test_a_calculation_that_the_grammar_takes_for_a_subshell_requests_approval(command: str) -> None:
+    assert any(reading.startswith(NOT_ANALYSED) for reading in readings(command))
+
+
+@pytest.mark.parametrize(
+    "command", ["echo ${n:-$((1 + 2))}", "n=3; echo ${m:-$((n * 2))}", "echo $( (ls; date) | wc -l)"]
+)
+def test_usual_calculations_in_expansions_are_read(command: str) -> None:
+    assert read(command).reasons == []
