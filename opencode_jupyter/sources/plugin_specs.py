@@ -26,7 +26,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 from ..core.config import Config
 from ..core.config.files import display
@@ -254,7 +254,8 @@ def _path(text: str, base: Path, home: Path) -> Path:
         from urllib.request import url2pathname  # here: few plugins are named by a URL
 
         url = urlparse(text)
-        text = url2pathname(url.path if url.netloc in ("", "localhost") else f"//{url.netloc}{url.path}")
+        path = url.path if url.netloc in ("", "localhost") else f"//{url.netloc}{url.path}"
+        text = url2pathname(path) if os.name == "nt" else unquote(path)  # Python 3.14's refuses other hosts
     return Path(os.path.abspath(os.path.join(base, expand(text, home))))
 
 
