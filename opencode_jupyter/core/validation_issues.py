@@ -161,7 +161,8 @@ def sentences(tool: str, issues: Sequence[Issue]) -> str:
 def misspelled(tool: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
     """A line for each argument whose name is none of the parameters' but resembles one; OpenCode ignores those."""
     plain = {name.replace("_", "").lower() for name in known}
-    names = [name for name in arguments if name.replace("_", "").lower() not in plain]
+    written = [name for name in arguments if isinstance(name, str)]
+    names = [name for name in written if name.replace("_", "").lower() not in plain]
     hints = {name: did_you_mean(name, known) for name in names}
     return "".join(f"\n{tool}: {name} is not a parameter.{hint}" for name, hint in hints.items() if hint)
 

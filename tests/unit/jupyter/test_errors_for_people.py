@@ -83,6 +83,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "received undefined",
         "read: filePath is missing.\nread: file_pth is not a parameter. Did you mean filePath?",
     ),
+    ("read", {1: 2}, "received undefined", "read: filePath is missing."),  # type: ignore[dict-item]
     ("read", {"filePath": "a.py", "limit": 0.5}, '"safeint"', "read: limit must be a whole number."),
     ("batch", {"tool_calls": []}, "Invalid parameters for tool 'batch'", "tool_calls must have at least 1 item."),
     (
