@@ -18,6 +18,7 @@ from .commands import TOOL_OPTIONS
 from .line_syntax import (
     Word,
     calculate,
+    check_filled,
     evaluate,
     fill,
     fill_command,
@@ -345,8 +346,12 @@ class _Arguments:
             text = evaluate(word, self.line, self.user_ns)
         elif _is_calculated(field, word) and word.raw.endswith("}"):
             text = calculate(word.raw[1:-1], field.name, self.line, word.start, self.user_ns)
+        elif word.raw == word.text:
+            text = fill(word.text, self.user_ns)
+            if field.name in PATH_ARGUMENTS and self.spec.tool.card.path and not os.path.lexists(text):
+                check_filled(word, self.line, self.user_ns)
         else:
-            text = fill(word.text, self.user_ns) if word.raw == word.text else word.text
+            text = word.text
         value = from_text(field, text, word.raw)
         if field.takes("array") and field.name in self.texts and isinstance(value, list):
             self.request.arguments[field.name] += value  # a repeated name, or more words for the last field

@@ -246,7 +246,8 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
     """An unquoted word with the user's variables in it: ``a{i}.txt`` in a loop over ``i``.
 
     Only braces that hold a name (or attributes and items of one) that the user has are filled in, so file names and
-    patterns with braces of their own (``*.{ts,tsx}``, ``{}``) stay as they are. Quoted words are never touched.
+    patterns with braces of their own (``*.{ts,tsx}``, ``{}``) stay as they are; see `check_filled`. Quoted words are
+    never touched.
     """
     if "{" not in text:
         return text
@@ -258,6 +259,26 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
             return match.group()
 
     return VARIABLE.sub(value, text)
+
+
+def check_filled(word: Word, line: str, user_ns: Mapping[str, Any]) -> None:
+    """Check that every ``{name}`` in a word is a value of the user's, which `fill` has filled in.
+
+    Raises:
+        InvalidArgumentsError: one is not; the message says how to keep the braces.
+    """
+    for match in VARIABLE.finditer(word.raw):
+        try:
+            _check_variable(match["head"], user_ns)
+            _evaluated(match["expression"], user_ns)
+        except InvalidArgumentsError as error:
+            problem = str(error)
+        except Exception as error:
+            problem = f"{match.group()} cannot be filled in ({type(error).__name__}: {error})."
+        else:
+            continue
+        advice = f"To keep the braces, put the text in quotes: '{word.raw}'"
+        raise line_error(f"{problem} {advice}", line, word.end - len(word.raw) + match.start())
 
 
 def calculate(expression: str, key: str, line: str, position: int, user_ns: Mapping[str, Any]) -> str:
