@@ -12,7 +12,7 @@ from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
 from ..tables import Message, Table
-from .agent_models import models
+from .agent_models import check_provider, models
 from .commands import AGENT_OPTIONS, Options
 from .interpolation import fill
 from .line_syntax import line_error, lookup, next_word
@@ -134,6 +134,7 @@ def run(notebook: Notebook, line: str) -> Any:
 
     Raises:
         InvalidArgumentsError: there is no such agent or option.
+        ModelError: the model's name has no provider.
     """
     if not line.strip():
         return show_state(notebook)
@@ -144,6 +145,8 @@ def run(notebook: Notebook, line: str) -> Any:
     while (word := next_word(line, position)) is not None:
         if word.raw.startswith("-"):
             _, model, _, position = read_option(MODEL_OPTION, line, word.start, "%agent takes -m MODEL.")
+            if model != "default":
+                notebook.on_engine(check_provider, notebook.workspace, model)
             notebook.agent.model = "" if model == "default" else model
             changes.append(f"model {model}")
         else:

@@ -21,7 +21,7 @@ WELL_KNOWN = ("openai", "anthropic", "google", "openrouter")
 """Providers whose variables are named where no key is found."""
 
 
-def choose_model(
+async def choose_model(
     workspace: Workspace, state: AgentState, request: AgentRequest, session: Session | None, agent: str | None
 ) -> str | None:
     """Choose the model: that of the cell or of ``%agent -m``; in a new session the one that was used last.
@@ -30,17 +30,32 @@ def choose_model(
         Its name; None where the agent, the session or the configuration names one.
 
     Raises:
-        ModelError: none is named anywhere.
+        ModelError: none is named anywhere, or the cell's names no provider.
     """
-    chosen = request.model or state.model
-    if chosen:
-        return chosen
+    if request.model:
+        await check_provider(workspace, request.model)
+        return request.model
+    if state.model:
+        return state.model
     info = workspace.agent(agent or (session.agent if session is not None else None) or None)
     if info.model or (session is not None and session.model) or workspace.config.get("model"):
         return None
     if state.last_model:
         return state.last_model
     raise ModelError(no_model_text(workspace), "setup")
+
+
+async def check_provider(workspace: Workspace, name: str) -> None:
+    """Check that a model's name begins with a provider. Which providers there are is known when plugins have run.
+
+    Raises:
+        ModelError: it does not; the message names the models of that name.
+    """
+    from ...agent.models import resolve
+    from ...agent.models.providers import split_name
+
+    if not split_name(name)[0]:
+        await resolve(workspace, name)
 
 
 def no_model_text(workspace: Workspace) -> str:

@@ -86,7 +86,7 @@ async def _start(notebook: Notebook, request: AgentRequest) -> tuple[Run]:
         )
     if agent is not None and agent not in workspace.agents and not workspace.registry.is_fresh():
         await workspace.registry.prepare()  # a plugin may bring it
-    model = choose_model(workspace, notebook.agent, request, session, agent)
+    model = await choose_model(workspace, notebook.agent, request, session, agent)
     if request.mode is not None:
         session = session or workspace.sessions.create()
         set_mode(workspace, session, request.mode)

@@ -116,6 +116,10 @@ def test_an_error_says_what_to_do(ip: Shell, server: ScriptedServer) -> None:
         ip.run("%%agent -m nope:x\nGo.")
     with pytest.raises(ToolError, match="no agent 'bulid'"):
         ip.run("%%agent -m loop/m -a bulid\nGo.")
+    sessions = ip.notebook.on_engine(lambda: len(ip.notebook.workspace.sessions.list()))
+    with pytest.raises(ModelError, match=r"'gpt-4o' names no provider; write provider:model\..* openai:gpt-4o"):
+        ip.run("%%agent -m gpt-4o --new\nGo.")
+    assert ip.notebook.on_engine(lambda: len(ip.notebook.workspace.sessions.list())) == sessions, "none for nothing"
     server.turns = [{"status": 401, "body": {"error": {"message": "Incorrect API key"}}}, SAID]
     with pytest.raises(ModelError, match="Incorrect API key"):
         ip.run("%%agent -m loop/m --new\nGo.")
@@ -141,6 +145,9 @@ def test_state_switch_and_models(ip: Shell) -> None:
     assert "loop/m" in str(ip.run("%agent -m loop/m"))
     assert "loop/m (set by %agent)" in repr(ip.run("%agent"))
     assert "loop:m" in repr(ip.run("%agent models"))
+    with pytest.raises(ModelError, match=r"'gpt-4o' names no provider; write provider:model\..* openai:gpt-4o"):
+        ip.run("%agent -m gpt-4o")
+    assert ip.notebook.agent.model == "loop/m"
     ip.run("%agent plan")
     assert ip.notebook.agent.name == "plan"
     with pytest.raises(InvalidArgumentsError, match="Did you mean build"):
