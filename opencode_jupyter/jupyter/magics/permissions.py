@@ -112,6 +112,7 @@ def _add(line: PermissionLine) -> Confirmation:
     permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
     patterns = _patterns(permission, rest[1:], text)
+    notes += _exact_commands(permission, patterns)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
     rules, warnings = add_rules(workspace, action, permission, patterns, agent)
@@ -267,6 +268,16 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
             raise InvalidArgumentsError("Several commands go in quotes, each: %permissions allow bash 'git *' 'ls *'")
         return [line[rest[0].start :].strip()]
     return [word.text if word.key is None else line[word.start : word.end] for word in rest]
+
+
+def _exact_commands(permission: str, patterns: list[str]) -> list[str]:
+    """A note for each command without ``*`` or ``?``, which a person may expect to match with arguments too."""
+    if permission != "bash":
+        return []
+    exact = [pattern for pattern in patterns if not any(char in pattern for char in "*?")]
+    return [
+        f"bash {p} matches this command only as it is written; bash {p} * matches it with arguments too." for p in exact
+    ]
 
 
 def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
