@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.context import ToolContext
+from ..core.paths import follow_links
 from ..core.permission.decision import Action
 from ..core.permission.rules import fits_path
 from ..core.permission.sensitive_files import is_key_file
@@ -41,7 +42,7 @@ def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
     def action(path: str) -> Action:  # called for each file of a search
         named = is_key_file(path) or any(matches(path) for matches in anywhere)
         named = named or any(match(relative(path), other) for other in others)
-        locations = {path, os.path.realpath(path)} if absolute and not named else ()
+        locations = {path, follow_links(path)} if absolute and not named else ()
         if not named and not any(fits_path(location, other) for location in locations for other in absolute):
             return "allow"
         return permissions.check("read", [relative(path)], rules)[0].action

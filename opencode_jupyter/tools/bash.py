@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -23,6 +24,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.spill import Spill
 from ..core.truncation import cut_units
+from ._paths import status
 from .builtin import builtin
 from .process.child import Child, Exit, Handle, spawn
 from .process.environment import clean_environment
@@ -235,20 +237,23 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
     """The folder a command runs in.
 
     Raises:
-        ToolError: there is none.
+        ToolError: there is none, or it can't be entered.
     """
     if "\0" in workdir:
         raise ToolError(f"workdir can't have a NUL character: {workdir!r}")
     folder = Path(os.path.normpath(ctx.resolve(workdir)))
-    if not folder.is_dir():
-        if folder.exists():
-            raise ToolError(f"workdir is not a folder: '{folder}'")
+    folder_status = status(folder)
+    if folder_status is None:
         error = ToolError(
             f"NotFound: FileSystem.access ({folder})",  # OpenCode's text
             for_person=f"The command cannot run in {folder}.",
         )
         error.add_note("This folder does not exist. Pass an existing folder as workdir, or create it first.")
         raise error
+    if not stat.S_ISDIR(folder_status.st_mode):
+        raise ToolError(f"workdir is not a folder: '{folder}'")
+    if not os.access(folder, os.X_OK):
+        raise _no_permission(folder)
     return folder
 
 
@@ -380,5 +385,9 @@ def _not_started(error: OSError, cwd: Path) -> ToolError:
             "or pass its data in files."
         )
     if error.errno == errno.EACCES and not os.access(cwd, os.X_OK):
-        return ToolError(f"No permission to run anything in {cwd}. Change its permissions, or give another workdir.")
+        return _no_permission(cwd)
     return ToolError(f"The command could not be started: {error.strerror or error}")
+
+
+def _no_permission(cwd: Path) -> ToolError:
+    return ToolError(f"No permission to run anything in {cwd}. Change its permissions, or give another workdir.")

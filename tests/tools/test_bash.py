@@ -89,6 +89,29 @@ async def test_bad_arguments(workspace: Workspace, project: Path) -> None:
         await workspace.call("bash", {"command": "ls"})
 
 
+async def test_a_workdir_without_permission_is_named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = workspace.directory / "closed"
+    (closed / "inner").mkdir(parents=True)
+    closed.chmod(0)
+    if os.geteuid() == 0:  # root may enter any folder: let the system say what it says to everyone else
+        real_stat, real_access = os.stat, os.access
+
+        def refuse(path: Any, *rest: Any, **keywords: Any) -> os.stat_result:
+            if str(path).startswith(f"{closed}/"):
+                raise PermissionError(13, "Permission denied")
+            return real_stat(path, *rest, **keywords)
+
+        monkeypatch.setattr(os, "stat", refuse)
+        monkeypatch.setattr(os, "access", lambda path, *rest: path != closed and real_access(path, *rest))
+    try:
+        with pytest.raises(ToolError, match=f"^No permission to read {closed}/inner"):
+            await bash(workspace, "true", workdir="closed/inner")
+        with pytest.raises(ToolError, match=f"^No permission to run anything in {closed}"):
+            await bash(workspace, "true", workdir="closed")
+    finally:
+        closed.chmod(0o700)
+
+
 async def test_workdir(workspace: Workspace, project: Path) -> None:
     (project / "a b").mkdir()
     assert (await bash(workspace, "pwd", workdir="a b")).output == f"{project}/a b\n"
