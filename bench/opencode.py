@@ -26,10 +26,14 @@ from ._measure import Options, Row
 ROOT = Path(__file__).parents[1]
 PACKAGE = "opencode-linux-x64"
 VERSION = "1.18.33"
-ROUNDS = 12
-"""Steps with each tool."""
+TURNS = 2
+"""Runs of each program; they take turns, so that other work disturbs all alike."""
+ROUNDS = 8
+"""Steps with each tool in a run."""
 WARM = 2
 """The first of them, which are not counted."""
+PLACES = {"workspace": "in a workspace", "kernel": "in a notebook, with its card"}
+"""Where ours runs: the kind of its child process, and what the table says."""
 PROMPT = "Work through it"
 
 
@@ -39,33 +43,34 @@ def run(options: Options) -> list[Row]:
     if program is None:
         print(f"no OpenCode release (set OPENCODE_BIN, or npm i {PACKAGE}@{VERSION}):", end=" ", file=sys.stderr)
         return []
-    release = Release(options.folder / "release", program)
+    theirs: dict[str, list[float]] = {}
+    ours: dict[str, dict[str, list[float]]] = {kind: {} for kind in PLACES}
+    for turn in range(TURNS):
+        release = Release(options.folder / f"release{turn}", program)
+        measure(release.project, partial(run_release, release), theirs)
+        for kind, times in ours.items():
+            project = options.folder / f"{kind}{turn}" / "project"
+            project.mkdir(parents=True)
+            measure(project, partial(run_child, kind, project), times)
     version = release.run("--version").stdout.strip()
+    return [
+        _row(f"an agent's step with {tool}, {place}", ours[kind][tool], f"OpenCode {version}", theirs[tool])
+        for kind, place in PLACES.items()
+        for tool in theirs
+    ]
 
-    def run_release(url: str) -> None:
-        folder = release.project.parent / "config" / "opencode"
-        folder.mkdir(exist_ok=True)
-        (folder / "opencode.json").write_text(json.dumps(configuration(url)))
-        release.run("run", "--model", "fake/m", PROMPT)
 
-    theirs = measure(release.project, run_release)
-    rows = []
-    for where, kind in (("in a workspace", "workspace"), ("in a notebook, with its card", "kernel")):
-        project = options.folder / kind / "project"
-        project.mkdir(parents=True)
-        ours = measure(project, partial(run_child, kind, project))
-        rows += [
-            Row(
-                f"an agent's step with {tool}, {where}",
-                f"{ours[tool]:.1f} ms",
-                f"OpenCode {version}: {theirs[tool]:.1f} ms",
-                ours[tool] / theirs[tool],
-                "<= 1.0x",
-                ours[tool] <= theirs[tool],
-            )
-            for tool in theirs
-        ]
-    return rows
+def _row(what: str, ours: list[float], peer: str, theirs: list[float]) -> Row:
+    step, other = statistics.median(ours), statistics.median(theirs)
+    return Row(what, f"{step:.1f} ms", f"{peer}: {other:.1f} ms", step / other, "<= 1.0x", step <= other)
+
+
+def run_release(release: Release, url: str) -> None:
+    """The release's run."""
+    folder = release.project.parent / "config" / "opencode"
+    folder.mkdir(exist_ok=True)
+    (folder / "opencode.json").write_text(json.dumps(configuration(url)))
+    release.run("run", "--model", "fake/m", PROMPT)
 
 
 def find_release() -> str | None:
@@ -125,8 +130,8 @@ class TimedServer(ScriptedServer):
         return stays
 
 
-def measure(project: Path, client: Callable[[str], None]) -> dict[str, float]:
-    """The median step of each tool, in ms; `client` runs the prompt with the server's address."""
+def measure(project: Path, client: Callable[[str], None], times: dict[str, list[float]]) -> None:
+    """Add the steps of each tool to `times`, in ms; `client` runs the prompt with the server's address."""
     fill(project)
     script = calls(project)
     with TimedServer(script) as server:
@@ -134,10 +139,9 @@ def measure(project: Path, client: Callable[[str], None]) -> dict[str, float]:
         requests = [request for request in server.requests if request.method == "POST" and request.body.get("tools")]
     if len(requests) != len(script) + 1 or f"step = {ROUNDS}\n" not in (project / "numbers.py").read_text():
         raise RuntimeError(f"{len(requests)} requests in place of {len(script) + 1}, or a step failed")
-    spent: dict[str, list[float]] = {}
-    for (tool, _), request, following in zip(script, requests, requests[1:], strict=False):
-        spent.setdefault(tool, []).append((following.at - server.ends[request]) * 1000)
-    return {tool: statistics.median(times[WARM:]) for tool, times in spent.items()}
+    steps = list(zip(script, requests, requests[1:], strict=False))
+    for (tool, _), request, following in steps[WARM * len(script) // ROUNDS :]:
+        times.setdefault(tool, []).append((following.at - server.ends[request]) * 1000)
 
 
 def run_child(kind: str, project: Path, url: str) -> None:

@@ -42,7 +42,7 @@ async def _run(tree: Path, options: Options) -> list[Row]:
             subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # warms the file system's cache
             ours, bare = [], []
             for _ in range(ROUNDS):  # turn about, so that both meet the same disturbances
-                bare.append(best(1, lambda c=command: subprocess.run(c, stdout=subprocess.PIPE, check=True)))
+                bare += best(1, lambda c=command: subprocess.run(c, stdout=subprocess.PIPE, check=True))
                 session = ws.sessions.create()  # in one session the same call thrice is a doom loop
                 ours.append(await timed(lambda t=tool, a=arguments, s=session: ws.call(t, a, session=s)))
             ratio = min(ours) / min(bare)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -26,15 +27,17 @@ LIMIT = 0.002
 def run(options: Options) -> list[Row]:
     """The rows of the table."""
 
-    def read(command: str) -> float:
-        return best(20 if len(command) < 200 else 3, lambda: analyse(command, options.folder, contains))
+    def read(command: str) -> Callable[[], object]:
+        return lambda: analyse(command, options.folder, contains)
 
     def contains(path: Path) -> bool:
         return path.is_relative_to(options.folder)
 
-    read("ls")
-    usual = [read(command) for command in USUAL]
-    shells = [best(5, partial(subprocess.run, ["bash", "-n", "-c", command], check=True)) for command in USUAL]
+    read("ls")()
+    pairs = [
+        best(20, read(command), partial(subprocess.run, ["bash", "-n", "-c", command], check=True)) for command in USUAL
+    ]
+    usual, shells = zip(*pairs, strict=True)
     ours, peer = statistics.median(usual), statistics.median(shells)
     rows = [
         Row(
@@ -51,7 +54,7 @@ def run(options: Options) -> list[Row]:
         short, long = (
             words.format("".join(item.format(at) for at in range(size // (len(item) + 2)))) for size in (9_500, 95_000)
         )
-        small, large = read(short), read(long)
+        small, large = best(3, read(short), read(long))
         rows.append(
             Row(
                 f"read 95 kB of {name}",

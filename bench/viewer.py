@@ -28,10 +28,13 @@ def run(options: Options) -> list[Row]:
             while file.read(1 << 20):
                 pass
 
-    bare = best(ROUNDS, read)
-    line = best(ROUNDS, lambda: _line(folder, str(path), lines - 10))
-    place = best(ROUNDS, lambda: SpillRequests(folder).pages.page(str(path), near=megabytes * 500_000))
-    search = best(ROUNDS, lambda: _search(folder, str(path), f"{lines - 1:012d}"))
+    bare, line, place, search = best(
+        ROUNDS,
+        read,
+        lambda: _line(folder, str(path), lines - 10),
+        lambda: SpillRequests(folder).pages.page(str(path), near=megabytes * 500_000),
+        lambda: _search(folder, str(path), f"{lines - 1:012d}"),
+    )
     peer = f"reading the file: {bare:.3f} s"
     return [
         Row(
