@@ -29,7 +29,7 @@ CONTRACT = [
 ]
 INPUTS = (
     "src", "style", "schema", "package.json", "package-lock.json", ".npmrc", "tsconfig.json", "tsconfig.test.json",
-    "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs", "../opencode_jupyter/_version.py",
+    "contract.mjs", "esbuild.mjs", "vendor", "vendor.mjs", "../opencode_jupyter/_version.py", "../docs/errors.md",
 )  # fmt: skip
 OUTPUTS = (
     PACKAGE / "static" / "card.js",

@@ -5,7 +5,7 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import type { NotebookPanel } from '@jupyterlab/notebook';
-import { ILatexTypesetter } from '@jupyterlab/rendermime';
+import { ILatexTypesetter, IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
 import { createBridge } from './kernel/bridge';
 import editing from './editing';
@@ -27,9 +27,15 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Answers tool cards through the kernel’s control channel and opens whole outputs.',
   autoStart: true,
   requires: [IKernelHub],
-  optional: [ILatexTypesetter],
-  activate: (app: JupyterFrontEnd, hub: KernelHub, typesetter: ILatexTypesetter | null): void => {
-    (globalThis as { __opencode_jupyter?: ControlBridge }).__opencode_jupyter = createBridge(app, hub, typesetter);
+  optional: [ILatexTypesetter, IRenderMimeRegistry],
+  activate: (
+    app: JupyterFrontEnd,
+    hub: KernelHub,
+    typesetter: ILatexTypesetter | null,
+    rendermime: IRenderMimeRegistry | null
+  ): void => {
+    const page = globalThis as { __opencode_jupyter?: ControlBridge };
+    page.__opencode_jupyter = createBridge(app, hub, typesetter, rendermime);
     app.docRegistry.addWidgetExtension('Notebook', {
       createNew: (panel: NotebookPanel, context: NotebookPanel['context']): void => {
         void watchNotebook(panel, context, id => hub.comms.shown(id));

@@ -68,6 +68,18 @@ def test_cards_panels_and_the_viewer(scene: Scene, theme: str) -> None:
     assert found == [], "\n\n".join(found)
 
 
+def test_the_code_of_an_error_opens_its_explanation(scene: Scene) -> None:
+    code = scene.page.get_by_role("button", name=re.compile("^What OJ-.* means$")).first
+    code.focus()
+    scene.page.keyboard.press("Enter")
+    dialog = scene.page.get_by_role("dialog")
+    expect(dialog).to_contain_text(code.inner_text())
+    expect(dialog.locator("code").first).to_contain_text("Error")
+    scene.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(code).to_be_focused()
+
+
 def test_nothing_moves_where_motion_is_to_be_reduced(scene: Scene) -> None:
     moving = (
         "() => document.getAnimations().filter(a => a.effect.target?.closest('.oc-card, .oc-panel, .oc-pages')).length"

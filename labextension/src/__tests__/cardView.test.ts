@@ -191,6 +191,21 @@ describe('body', () => {
   test('the code of an error stands in the last line', () => {
     renderCard(root, part({ status: 'error', error: 'A rule denies this call.' }, { code: 'OJ-permission-denied' }));
     expect(text('.oc-decisions')).toBe('OJ-permission-denied');
+    expect(root.querySelector('.oc-decisions button')).toBeNull();
+  });
+
+  test('the code opens its explanation where the page has one, and keeps the focus while the card is drawn anew', () => {
+    const explained: string[] = [];
+    const denied = part({ status: 'error', error: 'A rule denies this call.' }, { by: 'model', code: 'OJ-permission-denied' });
+    const draw = (): void => renderCard(root, denied, { explain: code => explained.push(code) });
+    draw();
+    const code = one('.oc-decisions button') as HTMLButtonElement;
+    code.focus();
+    draw();
+    expect(document.activeElement).toBe(code);
+    code.click();
+    expect(explained).toEqual(['OJ-permission-denied']);
+    expect(text('.oc-decisions')).toBe('called by the model · OJ-permission-denied');
   });
 
   test('trust is told as what it is', () => {

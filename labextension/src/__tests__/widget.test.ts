@@ -131,7 +131,7 @@ test('the plugin sends by the control channel of the kernel that a document has 
   const document_ = { sessionContext: { session: { kernel } } };
   const shell = { widgets: (area?: string) => (area === 'main' ? [{}, document_] : [])[Symbol.iterator]() };
   const app = { shell, restored: new Promise(() => undefined), docRegistry: { addWidgetExtension: () => undefined } } as never;
-  const bridge = createBridge(app, new KernelHub(app), null);
+  const bridge = createBridge(app, new KernelHub(app), null, null);
   expect(bridge.send('k1', 'c1', { kind: 'stop', callID: 'x' })).toBe(true);
   const [message, expectReply] = kernel.sendControlMessage.mock.calls[0];
   expect(expectReply).toBe(false);

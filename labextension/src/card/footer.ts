@@ -107,7 +107,11 @@ export class FooterView {
     if (ui.code) {
       words.push(visibleLine(ui.code));
     }
-    setText(this.why, words.join(' · '));
+    if (this.why.textContent !== words.join(' · ')) {
+      const code = ui.code ? words[words.length - 1] : '';
+      const before = words.slice(0, -1).map(text => `${text} · `);
+      this.why.replaceChildren(...(code ? [...before, this.errorCode(code)] : [words.join(' · ')]));
+    }
     show(this.output.node, output !== '');
     this.output.update(trans.__('output · %1', lineCount(output.split('\n').length)), () => output);
     show(this.sent.node, !!ui.sent);
@@ -119,6 +123,17 @@ export class FooterView {
     this.each.update(trans._n('%1 part, each with its rule', '%1 parts, each with its rule', each.length), () => each.join('\n'));
     this.drawMore(part);
     show(this.node, !!this.more || !this.input.node.hidden || !this.output.node.hidden || words.length > 0);
+  }
+
+  /** An error's code; where the page can explain it, a link to that. */
+  private errorCode(code: string): Node | string {
+    const { explain } = this.callbacks;
+    if (!explain) {
+      return code;
+    }
+    const link = button(trans.__('What %1 means', code), '', 'oc-link', () => explain(code));
+    link.textContent = code;
+    return link;
   }
 
   /** What else can be done with a call that is over. */

@@ -44,6 +44,8 @@ export interface CardCallbacks {
   open?(spill: SpillLink): void;
   /** The person wants to see a file of the kernel's machine, at `line` from 1. */
   openFile?(path: string, line?: number): void;
+  /** The person wants to know what an error's code means and what to do. */
+  explain?(code: string): void;
   /** The page's own shortcuts for answers, as a person reads them; empty where it has none. */
   keys?(): { once?: string; session?: string; deny?: string };
   /** Something for the last line of a card whose call is over: what else a person can do with it. */

@@ -1,7 +1,7 @@
 /** What the plugin offers the cards in its page, live ones and saved ones. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import type { ILatexTypesetter } from '@jupyterlab/rendermime';
+import type { ILatexTypesetter, IRenderMimeRegistry } from '@jupyterlab/rendermime';
 
 import { canRunAgain, cellAround, insertBelow } from '../notebook/insertCell';
 import { answerKeys } from '../panel/approvals/commands';
@@ -12,7 +12,12 @@ import type { ControlBridge } from './messages';
 import { openSpill } from '../viewer';
 
 /** The bridge that cards look for. */
-export function createBridge(app: JupyterFrontEnd, hub: KernelHub, typesetter: ILatexTypesetter | null): ControlBridge {
+export function createBridge(
+  app: JupyterFrontEnd,
+  hub: KernelHub,
+  typesetter: ILatexTypesetter | null,
+  rendermime: IRenderMimeRegistry | null
+): ControlBridge {
   const { shell } = app;
   return {
     send: (kernelId, commId, message) => hub.send(kernelId, commId, message),
@@ -32,6 +37,7 @@ export function createBridge(app: JupyterFrontEnd, hub: KernelHub, typesetter: I
       // loaded when it is wanted: most pages never open a file
       void import('../viewer/openFile').then(({ openFile }) => openFile(app, kernelOf(document), folder, path, line));
     },
+    explain: code => void import('../viewer/errorHelp').then(({ explainError }) => explainError(code, rendermime)),
     keys: () => answerKeys(app),
     typeset: typesetter ? formula => void typesetter.typeset(formula) : undefined,
     canInsert: card => cellAround(app, card) !== undefined,

@@ -76,6 +76,8 @@ export interface ControlBridge {
   keys?(): { once?: string; session?: string; deny?: string };
   /** Opens a file of the kernel's machine in the ordinary editor, at `line` from 1, where the server has it. */
   openFile?(card: Element, kernelId: string, path: string, line?: number): void;
+  /** Shows what the documentation says of an error's code. */
+  explain?(code: string): void;
 }
 
 /** What the cards at `node` can open, where the JupyterLab extension is there. */
@@ -83,7 +85,8 @@ export function openCallbacks(node: Element, kernelId: () => string = () => ''):
   return bridge()
     ? {
         open: spill => bridge()?.open(node, kernelId(), spill),
-        openFile: (path, line) => bridge()?.openFile?.(node, kernelId(), path, line)
+        openFile: (path, line) => bridge()?.openFile?.(node, kernelId(), path, line),
+        explain: code => bridge()?.explain?.(code)
       }
     : {};
 }

@@ -3,3 +3,9 @@ declare module '*.css' {
   const text: string;
   export default text;
 }
+
+declare module '*.md' {
+  /** The page's text. */
+  const text: string;
+  export default text;
+}
