@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
 TOML_FILE = "config.toml"
-OWN = ".opencode"
+CONFIG_FOLDER = ".opencode"
+"""Of a project, and in the home folder."""
 GLOBAL_FILES = ("config.json", "opencode.json", "opencode.jsonc", TOML_FILE)
 
 
@@ -86,11 +88,11 @@ def _load(
     base = Path(os.path.realpath(home or variables.get("OPENCODE_TEST_HOME") or variables.get("HOME") or Path.home()))
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
-    loader = Loader(here, top, base, variables, texts, restricted)
-    loader.user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / OWN)]
+    user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / CONFIG_FOLDER)]
+    loader = Loader(here, top, base, variables, texts, restricted, user_folders)
 
     for name in GLOBAL_FILES:
-        loader.file(global_folder / name, own=True)
+        loader.file(global_folder / name, Owner.USER)
     extra_file = variables.get("OPENCODE_CONFIG")
     if extra_file:
         path = Path(os.path.abspath(expand(extra_file, base)))
@@ -100,17 +102,18 @@ def _load(
     project = list(upwards(here, top)) if use_project else []
     for name in PROJECT_FILES:
         for folder in reversed(project):
-            loader.file(folder / name, project=True)
-    own_folder = variables.get("OPENCODE_CONFIG_DIR")
-    loader.config.directories = _directories(global_folder, project, base, own_folder, loader.texts)
-    user_folders = {os.path.realpath(folder) for folder in (global_folder, base / ".opencode")}
-    user_folders |= {os.path.realpath(own_folder)} if own_folder else set()
+            loader.file(folder / name, Owner.PROJECT)
+    extra_folder = variables.get("OPENCODE_CONFIG_DIR")
+    loader.config.directories = _directories(global_folder, project, base, extra_folder, loader.texts)
+    not_of_project = [*user_folders, *([Path(os.path.realpath(extra_folder))] if extra_folder else [])]
     for folder in loader.config.directories:
-        of_project = folder.parent in project and os.path.realpath(folder) not in user_folders
-        if folder.name == OWN or (own_folder and folder == Path(os.path.abspath(own_folder))):
+        owner = Owner.USER if folder == base / CONFIG_FOLDER else Owner.BY_LOCATION
+        if folder.parent in project and Path(os.path.realpath(folder)) not in not_of_project:
+            owner = Owner.PROJECT
+        if folder.name == CONFIG_FOLDER or (extra_folder and folder == Path(os.path.abspath(extra_folder))):
             for name in (*PROJECT_FILES, TOML_FILE):
-                loader.file(folder / name, project=of_project, own=folder == base / OWN)
-        loader.agents(folder, project=of_project)
+                loader.file(folder / name, owner)
+        loader.agents(folder, owner)
     content = variables.get("OPENCODE_CONFIG_CONTENT")
     if content:
         loader.text(content, "OPENCODE_CONFIG_CONTENT", here)
@@ -118,21 +121,21 @@ def _load(
         loader.add(overrides, "the workspace's config")
     managed = Path(variables.get("OPENCODE_TEST_MANAGED_CONFIG_DIR") or _managed_folder(variables))
     for name in PROJECT_FILES:
-        loader.file(managed / name, own=True)
+        loader.file(managed / name, Owner.USER)
     return loader.finish()
 
 
 def _directories(
-    global_folder: Path, project: list[Path], home: Path, own: str | None, texts: Mapping[Path, str]
+    global_folder: Path, project: list[Path], home: Path, extra: str | None, texts: Mapping[Path, str]
 ) -> list[Path]:
     directories = [global_folder]
     folders_of_texts = {path.parent for path in texts}
-    own_folders = [folder / ".opencode" for folder in project]
-    directories += [folder for folder in own_folders if folder.is_dir() or folder in folders_of_texts]
-    if (home / ".opencode").is_dir():
-        directories.append(home / ".opencode")
-    if own:
-        directories.append(Path(os.path.abspath(own)))
+    project_folders = [folder / CONFIG_FOLDER for folder in project]
+    directories += [folder for folder in project_folders if folder.is_dir() or folder in folders_of_texts]
+    if (home / CONFIG_FOLDER).is_dir():
+        directories.append(home / CONFIG_FOLDER)
+    if extra:
+        directories.append(Path(os.path.abspath(extra)))
     return list(dict.fromkeys(directories))
 
 
@@ -149,8 +152,29 @@ MOST_WARNINGS = 50
 """Of one file; a file that is no configuration at all has thousands."""
 
 
+class Owner(Enum):
+    """Whose file it is."""
+
+    PROJECT = auto()
+    """It came with the project."""
+    USER = auto()
+    """The user's own or the administrator's, wherever it lies."""
+    BY_LOCATION = auto()
+    """A file that the user names: the project's if it lies in the project, but used as it is."""
+
+
 class Loader:
-    """Collects the sources of one configuration."""
+    """Collects the sources of one configuration.
+
+    Args:
+        directory: where the session runs.
+        worktree: top of the project; the root without version control.
+        home: what ``~`` stands for.
+        env: environment variables.
+        texts: read in place of what these files hold.
+        restricted: use of the project's files only what makes rules stricter.
+        user_folders: folders whose files are the user's, even where the project is the home folder.
+    """
 
     def __init__(
         self,
@@ -160,6 +184,7 @@ class Loader:
         env: Mapping[str, str],
         texts: Mapping[Path, str],
         restricted: bool,
+        user_folders: list[Path],
     ) -> None:
         self.config = Config(home=home)
         self.texts = texts
@@ -169,22 +194,15 @@ class Loader:
         self._agents: set[str] = set()
         """Agents of other sources."""
         self.env = env
-        self.user_folders: list[Path] = []
-        """Folders whose files are the user's, even where the project is the home folder."""
+        self.user_folders = user_folders
         self._read: dict[str, tuple[str, Parsed]] = {}
         # Without version control the worktree is the root; names relative to that would be absolute.
         self.project = worktree if worktree != Path(worktree.anchor) else directory
         self._above = frozenset(upwards(directory, worktree))
         """The folders whose files are the project's too."""
 
-    def file(self, path: Path, *, project: bool = False, own: bool = False) -> bool:
-        """Add a file; returns False if there is none.
-
-        Args:
-            path: the file.
-            project: it came with the project.
-            own: it is the user's own, wherever it lies. If it is neither, its place decides.
-        """
+    def file(self, path: Path, owner: Owner = Owner.BY_LOCATION) -> bool:
+        """Add a file; returns False if there is none."""
         if path in self.texts:
             text: str | None = self.texts[path]
         else:
@@ -192,11 +210,11 @@ class Loader:
             text = read_text(path) if self.config.stamps[path] else None
         if text is None:
             return False
-        self.text(text, str(path), path.parent, display(path, self.project, self.config.home), project, own)
+        self.text(text, str(path), path.parent, display(path, self.project, self.config.home), owner)
         return True
 
     def text(
-        self, text: str, path: str, folder: Path, label: str | None = None, project: bool = False, own: bool = False
+        self, text: str, path: str, folder: Path, label: str | None = None, owner: Owner = Owner.BY_LOCATION
     ) -> None:
         """Add what a file or a variable holds."""
         from .parse import Parsed, parse  # here, as below: many have no config files
@@ -206,7 +224,7 @@ class Loader:
             kind = type(parsed.data).__name__
             raise ConfigError(f"must be an object ({{...}}), not {kind}", path=path, line=1)
         self.config.reference_values |= parsed.filled.values.keys()
-        if project:
+        if owner is Owner.PROJECT:
             written = parsed
             if parsed.filled.values:
                 try:
@@ -217,7 +235,7 @@ class Loader:
                     written = Parsed(dict.fromkeys(parsed.data, parsed.filled.written), parsed.filled)
             self.add(parsed.data, label or path, path, parsed, written.data)
             return
-        self.add(parsed.data, label or path, path, parsed, own=own)
+        self.add(parsed.data, label or path, path, parsed, is_users=owner is Owner.USER)
 
     def add(
         self,
@@ -226,7 +244,7 @@ class Loader:
         path: str | None = None,
         text: Parsed | None = None,
         written: Any = None,
-        own: bool = False,
+        is_users: bool = False,
     ) -> None:
         """Add a dict.
 
@@ -236,7 +254,7 @@ class Loader:
             path: its whole name; the label if left out.
             text: the text that it comes from, if any.
             written: of a file of the project: the data with the references that reach out of it as they are written.
-            own: it is a file of the user's own, wherever it lies.
+            is_users: it is the user's own file, wherever it lies.
         """
         if not isinstance(data, Mapping):
             raise ConfigError(f"must be a dict, not {type(data).__name__}", path=label)
@@ -257,7 +275,7 @@ class Loader:
         else:
             self._agents |= {*clean.get("agent", ()), *clean.get("mode", ())}
             file = path if path and os.path.isabs(path) else ""
-            of_project = bool(file) and not own and self._is_in_project(file)
+            of_project = bool(file) and not is_users and self._is_in_project(file)
             origin = Origin(label, file, of_project, later=bool(self.project_sources))
         if origin.project:
             self.config.project_sources.add(where)
@@ -271,7 +289,7 @@ class Loader:
         """Return whether a file that ``OPENCODE_CONFIG`` names, or its target, is in the project."""
         users = [folder for folder in self.user_folders if not self.project.is_relative_to(folder)]
         for path in (Path(os.path.abspath(file)), Path(os.path.realpath(file))):
-            folder = path.parent.parent if path.parent.name == OWN else path.parent
+            folder = path.parent.parent if path.parent.name == CONFIG_FOLDER else path.parent
             if any(map(path.is_relative_to, users)):
                 continue
             if path.is_relative_to(self.project) or folder in self._above:
@@ -293,7 +311,7 @@ class Loader:
         rules = part.rules.get(("permission",))
         return part.data, {**part.data, "permission": rules} if rules else part.data
 
-    def agents(self, folder: Path, *, project: bool = False) -> None:
+    def agents(self, folder: Path, owner: Owner) -> None:
         """Add the agents written as Markdown files."""
         stamps = {path: stamp(path) for path in (folder / name for name in AGENT_FOLDERS)}
         self.config.stamps |= stamps
@@ -305,7 +323,7 @@ class Loader:
             self.config.stamps[path] = stamp(path)
             data = {section: {name: entry}}
             shown = display(path, self.project, self.config.home)
-            self.add(data, shown, str(path), written=data if project else None)
+            self.add(data, shown, str(path), written=data if owner is Owner.PROJECT else None)
 
     def warn(self, message: str, path: str) -> None:
         """Report a problem that is no entry's."""
