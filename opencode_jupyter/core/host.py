@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 from . import paths, secrets
 from .agents import Agent, build_agents, default_agent
 from .call import By, Call, CallOptions, Executor
-from .config import Config, load_config
+from .config import Config, ConfigWarning, load_config
 from .errors import ToolError
 from .events import Bus
 from .file_changes import Changes
@@ -127,6 +127,8 @@ class ToolHost:
         self.trust = Trust(self.data_dir / "trust.json")
         self.trust_subjects: list[Callable[[], Iterable[Subject]]] = []
         """Functions that list what else needs trust, besides the configuration and the registry's sources."""
+        self.warning_lists: list[Callable[[], Iterable[ConfigWarning]]] = []
+        """Functions that list what is wrong in files besides the configuration."""
         self.overrides = config
         """Configuration that overrides the config files."""
         self._skill_folders: list[str] = []
@@ -191,6 +193,10 @@ class ToolHost:
     def reload_config(self) -> None:
         """Read the config files again; if they can't be read (ConfigError), the present configuration stays."""
         self.use_config(self._read_config(self.directory, self.worktree))
+
+    def warnings(self) -> list[ConfigWarning]:
+        """What is wrong in files that were read: configuration, agents, skills, tool files. The rest of them works."""
+        return [*self.config.warnings, *(warning for list_more in self.warning_lists for warning in list_more())]
 
     def save_rules(
         self, permission: str, patterns: Sequence[str], action: str = "allow", *, agent: str | None = None

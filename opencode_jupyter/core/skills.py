@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from .config import ConfigWarning
 from .config.files import upwards
 from .config.frontmatter import split
 from .errors import ConfigError, ToolError
@@ -150,6 +151,7 @@ class Skills:
         self._reported: set[str] = set()
         self.downloaded: Sequence[Path] = ()
         self.problems: list[str] = []
+        workspace.warning_lists.append(lambda: map(ConfigWarning, self.problems))
 
     def all(self) -> list[Skill]:
         """Every skill, in the order they were found; of equal names the one found last. Any thread may call it."""
@@ -162,7 +164,8 @@ class Skills:
                 missing = [path for path in self._configured() if not path.exists()]
                 self.problems = [*scan.problems, *(f"skills.paths names {path}, which is missing" for path in missing)]
                 for message in scan.duplicates:
-                    self._warn_once(message)
+                    if self._is_new(message):
+                        log.warning("%s", message)
             return list(scan.skills.values())
 
     async def discover(self) -> list[Skill]:
@@ -170,7 +173,9 @@ class Skills:
         skills = await anyio.to_thread.run_sync(self.all)
         self._workspace.allow_skill_dirs(self.folders())
         for problem in self.problems:
-            if self._warn_once(problem):
+            if self._is_new(problem):
+                # a notebook shows the workspace's warnings itself
+                log.log(logging.WARNING if self._workspace.present is None else logging.INFO, "%s", problem)
                 error = {"name": "UnknownError", "data": {"message": problem}}
                 self._workspace.publish("session.error", lambda error=error: {"error": error})  # type: ignore[misc]
         return skills
@@ -179,12 +184,11 @@ class Skills:
         """Folders that hold a SKILL.md, as they were at the last scan."""
         return list(self._scan.folders) if self._scan is not None else []
 
-    def _warn_once(self, message: str) -> bool:
-        if message in self._reported:
-            return False
+    def _is_new(self, message: str) -> bool:
+        """Return whether a message was not reported before."""
+        is_new = message not in self._reported
         self._reported.add(message)
-        log.warning("%s", message)
-        return True
+        return is_new
 
     def _roots(self) -> Iterator[Path]:
         """The folders that may hold skills; later ones override earlier ones."""

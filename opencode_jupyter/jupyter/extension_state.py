@@ -90,18 +90,20 @@ class ExtensionState:
             return self._notebook
 
     def report_config_problems(self) -> None:
-        """Warn once of what is wrong in the config files, and of files that were written since they were read.
+        """Warn once of what is wrong in the files that were read, and of config files that were written since then.
 
         On the thread of a cell, whose output it becomes. They are not read again by themselves: a call that may write
         files could otherwise give the next one its permissions.
         """
         from ..core.config.config import UNTRUSTED
+        from ..text.visible import visible_line
 
-        config = self.notebook.workspace.config
+        workspace = self.notebook.workspace
         # where a person is present, the first call's card shows an untrusted project, and so does `%permissions`
         attended = self.notebook.is_attended()
-        problems = [str(problem) for problem in config.warnings if not (attended and problem.key == UNTRUSTED)]
-        changed = config.changed()
+        reported = [warning for warning in workspace.warnings() if not (attended and warning.key == UNTRUSTED)]
+        problems = [visible_line(str(warning)) for warning in reported]
+        changed = workspace.config.changed()
         if changed:
             names = ", ".join(map(str, changed[:3])) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
             problems.append(f"{names} changed since the configuration was read; %tools reload reads it again")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from ..core.config import ConfigWarning
 from ..core.errors import PermissionRejectedError
 from ..core.fingerprint import Fingerprint
 from ..core.tool import Tool
@@ -64,6 +65,7 @@ class FileTools:
         self._by_id: dict[str, ToolFile] = {}
         self._not_loaded: dict[str, list[ToolFile]] = {}
         """By their namespace in lower case."""
+        workspace.warning_lists.append(self._failures)
 
     # ------------------------------------------------------------------ for the registry
 
@@ -128,6 +130,11 @@ class FileTools:
     def problems(self) -> list[ToolFileProblem]:
         """Problems of tool files, and notes on them."""
         return [*(problem for file in self._files for problem in file.problems), *self._hidden]
+
+    def _failures(self) -> list[ConfigWarning]:
+        """The files that could not be loaded."""
+        failed = [problem for file in self._files if file.state == "failed" for problem in file.problems]
+        return [ConfigWarning(problem.message, str(problem.path), problem.line) for problem in failed]
 
     def untrusted(self) -> list[Subject]:
         """The project's files that need a person's trust. Blocks while it reads them."""

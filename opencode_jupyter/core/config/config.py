@@ -21,7 +21,7 @@ Report = Callable[[Keys, str], None]
 
 
 class ConfigWarning(NamedTuple):
-    """A mistake in a config that was worked around.
+    """A mistake in a config, or another file of a config folder, that was worked around.
 
     Attributes:
         message: what is wrong and what to do.

@@ -45,20 +45,23 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), [*_first])
 
 
-def markdown_agents(folder: Path) -> Iterator[tuple[Path, str, str, dict[str, Any]]]:
-    """The agents and modes of a config folder: file, section (``agent`` or ``mode``), name, fields with ``prompt``.
-
-    Raises:
-        ConfigError: a file can't be read, or its fields are not understood.
-    """
+def agent_files(folder: Path) -> Iterator[tuple[Path, str, str]]:
+    """The agents and modes of a config folder: file, section (``agent`` or ``mode``), name."""
     for section, pattern in (("agent", "**/*.md"), ("mode", "*.md")):
         for parent in (folder / section, folder / f"{section}s"):
             for path in sorted(parent.glob(pattern)):
-                text = read_text(path) if path.is_file() else None
-                if text is not None:
-                    fields, body = split(text, path=str(path))
-                    name = path.relative_to(parent).with_suffix("").as_posix()
-                    yield path, section, name, {**fields, "prompt": body.strip()}
+                if path.is_file():
+                    yield path, section, path.relative_to(parent).with_suffix("").as_posix()
+
+
+def read_agent(path: Path) -> dict[str, Any]:
+    """The fields of an agent's file, with its text as the ``prompt``.
+
+    Raises:
+        ConfigError: it can't be read, or its fields are not understood.
+    """
+    fields, body = split(read_text(path) or "", path=str(path))
+    return {**fields, "prompt": body.strip()}
 
 
 def split(text: str, *, path: str = "") -> tuple[dict[str, Any], str]:
@@ -82,6 +85,11 @@ def _fields(text: str, path: str) -> dict[str, Any]:
             fields = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
         except yaml.YAMLError:
             fields = yaml.load("\n".join(map(_with_quotes, text.split("\n"))), _Loader)  # noqa: S506
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 2
+        raise ConfigError(
+            f"the front matter holds the character U+{error.character:04X}", path=path, line=line
+        ) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = min(mark.line, text.count("\n")) if mark else 0

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from ...core.flags import describe
+from ...core.skills import Skills
 from ...sources.plugins import PluginTools
 from ...sources.tool_file_source import FileTools
 from ...sources.tool_files import label_of
@@ -152,6 +153,10 @@ def _config(notebook: Notebook) -> Check:
     yield "config files", sources, ""
     for warning in workspace.config.warnings:
         yield "config", "a part is ignored", str(warning)
+    skills = workspace.service(Skills)
+    skills.all()
+    for problem in skills.problems:
+        yield "skill", "is ignored", problem
     for path in workspace.config.changed():
         yield "config", f"{path} changed since it was read", "%tools reload"
     for name, state, does in describe():

@@ -107,6 +107,7 @@ def test_agents_written_as_markdown(place: Place) -> None:
         "plain": {"prompt": "No fields at all."},
         "m": {"mode": "primary", "prompt": "Mode."},
     }
+    folder = place.home / ".config" / "opencode"
     place.write(folder / "agent" / "bad.md", "---\ndescription: x\nwhat is this\n---\n")
     with pytest.raises(ConfigError, match="not YAML") as caught:
         place.load()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from opencode_jupyter.core.config.load import load_config
 from opencode_jupyter.core.errors import ConfigError
+from opencode_jupyter.core.permission import Rule
 from tests.support.config_place import Place
 
 
@@ -66,6 +68,34 @@ def test_a_mistake_in_an_agents_file_names_the_file(place: Place) -> None:
     config = place.load()
     assert {(w.path, w.key) for w in config.warnings} == {(str(path), "agent.x.steps"), (str(path), "agent.x.mode")}
     assert config.data["agent"]["x"] == {"prompt": "Text."}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("---\nmode: all\ndescription: \x1b[31mred\n---\n", 3, r"the front matter holds the character U\+001B"),
+        ("---\nmode: all\n", 1, "no closing"),
+        ("\ud800", 1, "is not UTF-8 text"),
+    ],
+)
+def test_a_broken_agents_file_of_a_project_is_left_out_and_the_users_own_is_not(
+    place: Place, text: str, line: int, problem: str
+) -> None:
+    folder = place.here / ".opencode" / "agent"
+    place.write(folder / "fine.md", "---\nmode: all\n---\nText.")
+    (folder / "broken.md").write_bytes(text.encode("utf-8", "surrogatepass"))
+    place.write(place.here / "opencode.json", {"permission": {"bash": "deny"}})
+    config = place.load()
+    (warning,) = config.warnings
+    assert (warning.path, warning.line) == (str(folder / "broken.md"), line) and re.search(problem, warning.message)
+    assert set(config.data["agent"]) == {"fine"} and config.permission_rules == [Rule("bash", "*", "deny")]
+
+    own = place.home / ".config" / "opencode" / "agent" / "broken.md"
+    own.parent.mkdir(parents=True)
+    (folder / "broken.md").rename(own)
+    with pytest.raises(ConfigError, match=problem) as caught:  # its rules are not to get lost
+        place.load()
+    assert caught.value.path == str(own)
 
 
 def test_what_the_environment_brings_may_be_wrong(place: Place) -> None:
