@@ -423,7 +423,7 @@ def _mistakes_error(error: ValidationError, document: Document) -> ModelError:
         problem = (
             "YAML scripts have no conditions, jumps, captures or repetitions. Write the script in Python: a generator "
             "`def script(prompt):` yields turns and receives the results of their calls "
-            '(see "A script in Python" in docs/scripted-models.md)'
+            '(see "A script in Python" in docs/how-to/script-a-model.md)'
         )
         return script_error(document.name, f"{', '.join(sorted(removed))}: {problem}")
     problems = dict.fromkeys(f"{document.place(mistake['loc'])}: {_problem(mistake)}" for mistake in errors)
