@@ -20,7 +20,7 @@ _PAIR = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]+([^\s\"'|>\[{&*!#].*:.*)")
 """A line with a colon in its unquoted value."""
 
 
-class _Loader(yaml.SafeLoader):
+class _FrontMatterLoader(yaml.SafeLoader):
     """Reads what JSON can hold, with the keys as texts: no dates, no ``yes`` and ``no``, no aliases."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -35,14 +35,14 @@ class _Loader(yaml.SafeLoader):
         return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
 
 
-_Loader.yaml_implicit_resolvers = {}
+_FrontMatterLoader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("bool", "true|false", "tf"),
     ("null", "null|~|", ["n", "~", ""]),
     ("int", "[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), [*_first])
+    _FrontMatterLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), [*_first])
 
 
 def agent_files(folder: Path) -> Iterator[tuple[Path, str, str]]:
@@ -82,9 +82,9 @@ def split(text: str, *, path: str = "") -> tuple[dict[str, Any], str]:
 def _fields(text: str, path: str) -> dict[str, Any]:
     try:
         try:
-            fields = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+            fields = yaml.load(text, _FrontMatterLoader)  # noqa: S506 - a SafeLoader
         except yaml.YAMLError:
-            fields = yaml.load("\n".join(map(_with_quotes, text.split("\n"))), _Loader)  # noqa: S506
+            fields = yaml.load("\n".join(map(_with_quotes, text.split("\n"))), _FrontMatterLoader)  # noqa: S506
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 2
         raise ConfigError(

@@ -22,7 +22,7 @@ from .validation import missing_field, normalise, tools_to_permission
 
 if TYPE_CHECKING:
     from .parse import Parsed
-    from .untrusted import RestrictedSource
+    from .restrictions import RestrictedSource
 
 PROJECT_FILES = ("opencode.jsonc", "opencode.json")
 """In load order: the later overrides."""
@@ -89,7 +89,7 @@ def _load(
     xdg = None if home is not None else variables.get("XDG_CONFIG_HOME")
     global_folder = (Path(xdg) if xdg else base / ".config") / "opencode"
     user_folders = [Path(os.path.realpath(path)) for path in (global_folder, base / CONFIG_FOLDER)]
-    loader = Loader(here, top, base, variables, texts, restricted, user_folders)
+    loader = ConfigLoader(here, top, base, variables, texts, restricted, user_folders)
 
     for name in GLOBAL_FILES:
         loader.file(global_folder / name, Owner.USER)
@@ -163,7 +163,7 @@ class Owner(Enum):
     """A file that the user names: the project's if it lies in the project, but used as it is."""
 
 
-class Loader:
+class ConfigLoader:
     """Collects the sources of one configuration.
 
     Args:
@@ -298,7 +298,7 @@ class Loader:
 
     def _of_project(self, origin: Origin, clean: dict[str, Any], written: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a file of the project adds, without and with its rules, which are kept apart."""
-        from .untrusted import restrict
+        from .restrictions import restrict
 
         label, part = origin.label, restrict(written, clean, self._agents)
         self.project_sources.append((label, part))
@@ -368,7 +368,7 @@ class Loader:
                 if key not in explicit:
                     config._origins[("permission", key)] = config._origins.get(("tools", name), UNKNOWN)
         if self.project_sources:
-            from .untrusted import subject, summary
+            from .restrictions import subject, summary
 
             config.trust_subject = subject(self.project, config.home, self.project_sources)
             if config.withheld:

@@ -12,7 +12,7 @@ import pytest
 
 from opencode_jupyter import Rule, Workspace
 from opencode_jupyter.core.agents import build_agents
-from opencode_jupyter.core.config.untrusted import NATIVE
+from opencode_jupyter.core.config.restrictions import NATIVE
 from opencode_jupyter.core.errors import PermissionDeniedError
 from opencode_jupyter.core.permission import PermissionRequest, evaluate
 from tests.support.shells import shell
