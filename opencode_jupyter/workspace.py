@@ -109,10 +109,10 @@ class Workspace(ToolHost):
         return Exports(self)
 
 
-def _adapt(given: Any, **options: Any) -> list[Tool] | None:
+def _adapt(tool_like: Any, **options: Any) -> list[Tool] | None:
     from .adapters import adapt  # here: few sessions register tools of other libraries
 
-    return adapt(given, **options)
+    return adapt(tool_like, **options)
 
 
 async def _complete(workspace: Workspace, model: str, request: CompletionRequest) -> Completion:

@@ -54,7 +54,7 @@ class RuntimeMissingError(ToolFileError):
 
 
 @dataclass(slots=True)
-class _Exports:
+class _FileExports:
     tools: list[Tool] = field(default_factory=list)
     problems: list[tuple[int | None, str]] = field(default_factory=list)
     """Line and message, of exports that could not be used and of oddities."""
@@ -118,7 +118,7 @@ def _set_failed(file: ToolFile, error: ToolFileError) -> None:
 # ---------------------------------------------------------------------- running a file
 
 
-async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | None) -> _Exports:
+async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | None) -> _FileExports:
     if scripts is None:
         raise ToolFileError("JavaScript and TypeScript files can't be loaded here", file.path)
     loader = scripts()
@@ -127,11 +127,11 @@ async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | N
         raise RuntimeMissingError(missing, file.path)
     tools = await loader.load(file.path, file.namespace or file.path.stem)
     prefix = "" if file.namespace else f"{file.path.stem}_"  # a single file's exports keep their own names
-    return _Exports([_renamed(tool, tool.id.removeprefix(prefix), file.label) for tool in tools])
+    return _FileExports([_renamed(tool, tool.id.removeprefix(prefix), file.label) for tool in tools])
 
 
-async def _load_python(file: ToolFile, code: SourceCode) -> _Exports:
-    def work() -> _Exports:
+async def _load_python(file: ToolFile, code: SourceCode) -> _FileExports:
+    def work() -> _FileExports:
         module = run_module(code, clean_tool_id(file.path.stem), trusted_only=not file.own)
         return _exports_of(module, file, code.files[code.main])
 
@@ -171,8 +171,8 @@ def _located(error: BaseException | None, code: SourceCode) -> ToolFileError:
 # ---------------------------------------------------------------------- the exports of a Python module
 
 
-def _exports_of(module: ModuleType, file: ToolFile, source: bytes) -> _Exports:
-    exports = _Exports(module=module.__name__)
+def _exports_of(module: ModuleType, file: ToolFile, source: bytes) -> _FileExports:
+    exports = _FileExports(module=module.__name__)
     candidates = _candidates(module, source, exports)
     for name, value in candidates.items():
         id = tool_id(file.namespace, file.path.stem, name, python=True, has_default=DEFAULT in candidates)
@@ -201,7 +201,7 @@ def _renamed(original: Tool, id: str, label: str) -> Tool:
     return renamed
 
 
-def _candidates(module: ModuleType, source: bytes, exports: _Exports) -> dict[str, Any]:
+def _candidates(module: ModuleType, source: bytes, exports: _FileExports) -> dict[str, Any]:
     """The exports by name, in the order they were bound."""
     namespace = vars(module)
     names = namespace.get("__all__")
@@ -226,7 +226,7 @@ def _candidates(module: ModuleType, source: bytes, exports: _Exports) -> dict[st
     return {name: value for name, value in public.items() if is_export(name, value)}
 
 
-def _listed(namespace: dict[str, Any], names: Any, exports: _Exports) -> dict[str, Any]:
+def _listed(namespace: dict[str, Any], names: Any, exports: _FileExports) -> dict[str, Any]:
     """The exports that ``__all__`` names."""
     if not isinstance(names, (list, tuple)):
         exports.problems.append((None, f"__all__ must be a list of names, not {type(names).__name__}"))

@@ -16,7 +16,7 @@ BOM = codecs.BOM_UTF8
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Text(NamedTuple):
+class DecodedText(NamedTuple):
     """A file's text and what is needed to write it back."""
 
     text: str
@@ -36,14 +36,14 @@ class Text(NamedTuple):
         return self.text if self.exact else printable(self.text)
 
 
-def decode(data: bytes) -> Text:
+def decode(data: bytes) -> DecodedText:
     """The text of a file's bytes; never fails."""
     bom = data.startswith(BOM)
     body = data[len(BOM) :] if bom else data
     try:
-        return Text(body.decode("utf-8"), bom)
+        return DecodedText(body.decode("utf-8"), bom)
     except UnicodeDecodeError:
-        return Text(body.decode("utf-8", "surrogateescape"), bom, exact=False)
+        return DecodedText(body.decode("utf-8", "surrogateescape"), bom, exact=False)
 
 
 def encode(text: str, *, bom: bool = False) -> bytes:

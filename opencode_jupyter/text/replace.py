@@ -101,7 +101,7 @@ def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
         raise ToolError("oldString must not be empty. Provide the text to replace.")
     ambiguous = ""
     tried: set[str] = set()
-    text = _Content(content)
+    text = _SearchedText(content)
     for strategy in _STRATEGIES:
         for candidate in strategy(text, old):
             if not candidate or candidate in tried:  # the same text again ends the same way
@@ -133,7 +133,7 @@ def _disproportionate(candidate: str, old: str) -> bool:
     return lines > 1 and len(_trim(candidate)) > max(size + 500, size * 4)
 
 
-class _Content:
+class _SearchedText:
     """The text and its lines in the forms that strategies compare, each made once, when first needed."""
 
     def __init__(self, text: str) -> None:
@@ -164,17 +164,17 @@ def _trim(text: str) -> str:
     return text.strip(WHITE)
 
 
-def _simple(_content: _Content, find: str) -> Iterator[str]:
+def _simple(_content: _SearchedText, find: str) -> Iterator[str]:
     yield find
 
 
-def _line_trimmed(content: _Content, find: str) -> Iterator[str]:
+def _line_trimmed(content: _SearchedText, find: str) -> Iterator[str]:
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
     for first in _runs(content.trimmed, sought):
         yield content.span(first, first + len(sought) - 1)
 
 
-def _block_anchor(content: _Content, find: str) -> Iterator[str]:
+def _block_anchor(content: _SearchedText, find: str) -> Iterator[str]:
     if find.count("\n") < 2:
         return
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
@@ -204,7 +204,7 @@ def _inner_similarity(block: Sequence[str], sought: Sequence[str]) -> float:
     return total / compared
 
 
-def _whitespace_normalised(content: _Content, find: str) -> Iterator[str]:
+def _whitespace_normalised(content: _SearchedText, find: str) -> Iterator[str]:
     sought = _normalised(find)
     if not sought:
         return
@@ -241,7 +241,7 @@ def _joined_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
     return " ".join(parts), starts, ends
 
 
-def _indentation_flexible(content: _Content, find: str) -> Iterator[str]:
+def _indentation_flexible(content: _SearchedText, find: str) -> Iterator[str]:
     sought = _dedented(find.split("\n"))
     keys = [line.lstrip(WHITE) or line for line in content.lines]
     for first in _runs(keys, [line.lstrip(WHITE) or line for line in sought]):
@@ -255,7 +255,7 @@ def _dedented(lines: Sequence[str]) -> list[str]:
     return [line[smallest:] if _trim(line) else line for line in lines]
 
 
-def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
+def _escape_normalised(content: _SearchedText, find: str) -> Iterator[str]:
     sought = _unescaped(find)
     if sought in content.text:
         yield sought
@@ -277,7 +277,7 @@ def _escape_normalised(content: _Content, find: str) -> Iterator[str]:
             yield content.span(first, last)
 
 
-def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
+def _trimmed_boundary(content: _SearchedText, find: str) -> Iterator[str]:
     sought = _trim(find)
     if sought == find or not sought:
         return
@@ -302,7 +302,7 @@ def _trimmed_boundary(content: _Content, find: str) -> Iterator[str]:
         at = content.text.find(sought, after)
 
 
-def _context_aware(content: _Content, find: str) -> Iterator[str]:
+def _context_aware(content: _SearchedText, find: str) -> Iterator[str]:
     if find.count("\n") < 2:
         return
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
@@ -319,7 +319,7 @@ def _context_aware(content: _Content, find: str) -> Iterator[str]:
             yield content.span(first, last)
 
 
-def _multi_occurrence(content: _Content, find: str) -> Iterator[str]:
+def _multi_occurrence(content: _SearchedText, find: str) -> Iterator[str]:
     if find in content.text:
         yield find
 

@@ -15,7 +15,7 @@ from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.diff import diff, shorten, trim_diff
-from ..text.encoding import Text, decode, encode, printable, to_newline
+from ..text.encoding import DecodedText, decode, encode, printable, to_newline
 from ..text.replace import SameTextError, replace
 from . import _changes, _paths
 from ._diagnostics import diagnostics_after
@@ -56,7 +56,7 @@ async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     return await edit_file(ctx, args.file_path, "edit", args, make)
 
 
-EditOutcome = tuple[Text, Text, dict[str, Any]]
+EditOutcome = tuple[DecodedText, DecodedText, dict[str, Any]]
 """A file's text before and after, and what more the metadata says."""
 
 WHOLE = 100_000
@@ -118,7 +118,7 @@ async def edit_file(
     )
 
 
-def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tuple[Text, Text]:
+def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tuple[DecodedText, DecodedText]:
     """The file's text before and after.
 
     Raises:
@@ -134,7 +134,7 @@ def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tu
                 for_person=f"{path} exists, so oldString must not be empty: give the text to replace. "
                 "Use write to replace the whole file.",
             )
-        return Text(""), decode(encode(args.new_string))
+        return DecodedText(""), decode(encode(args.new_string))
     if before is None:
         raise _paths.not_found_error(path, f"File {path} not found")
     old = decode(before)
@@ -152,10 +152,10 @@ def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tu
         raise rephrase(error, lambda text: f"{text}\n{MASKED}") from error
     if uniform:
         changed = to_newline(changed, old.newline)
-    return old, Text(changed, old.bom, old.exact)
+    return old, DecodedText(changed, old.bom, old.exact)
 
 
-def filediff(path: Path, old: Text, new: Text) -> dict[str, Any]:
+def filediff(path: Path, old: DecodedText, new: DecodedText) -> dict[str, Any]:
     """OpenCode's ``filediff``: patch and counts, and the texts themselves where they are small."""
     before, after = to_newline(old.text, "\n"), to_newline(new.text, "\n")
     text_diff = diff(str(path), before, after)

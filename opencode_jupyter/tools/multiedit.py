@@ -13,7 +13,7 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
-from ..text.encoding import Text, decode, encode
+from ..text.encoding import DecodedText, decode, encode
 from . import _paths
 from .builtin import builtin
 from .edit import WHOLE, EditOutcome, apply_replacement, edit_file, filediff
@@ -74,7 +74,7 @@ async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 def _all(
     ctx: ToolContext, path: Path, before: bytes | None, edits: list[Edit]
-) -> tuple[Text, Text, list[dict[str, Any]]]:
+) -> tuple[DecodedText, DecodedText, list[dict[str, Any]]]:
     """The file's text before and after all edits, and what each edit alone has done.
 
     Raises:

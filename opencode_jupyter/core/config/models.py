@@ -290,7 +290,7 @@ class SandboxLimits(Section):
     output: Count = doc("Bytes of output, with or without a sandbox; default: 1 GiB.")
 
 
-class SandboxSettings(Section):
+class SandboxConfig(Section):
     """The operating system's limits on commands. A project's own files can only make it stricter."""
 
     unknown_keys: ClassVar[UnknownKeys] = "wrong"
@@ -332,7 +332,7 @@ class Experimental(Section):
     )
     allow_bypass: bool = doc("Allow %permissions mode bypass, in which no call needs approval.")
     mask_secrets: bool = doc("Mask the values of known secrets; true unless your own configuration says false.")
-    sandbox: SandboxSettings = doc("The operating system's limits on what commands can do.")
+    sandbox: SandboxConfig = doc("The operating system's limits on what commands can do.")
 
 
 class Compaction(Section):

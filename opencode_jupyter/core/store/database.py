@@ -13,7 +13,7 @@ from pathlib import Path
 from ..call_state import CallOutcome
 from ..flags import flag
 from ..paths import make_private_folder
-from .process_identity import Writer, is_alive, this_process
+from .process_identity import ProcessIdentity, is_alive, this_process
 
 log = logging.getLogger(__name__)
 
@@ -179,10 +179,10 @@ def _end_abandoned(connection: sqlite3.Connection) -> None:
         return
     now = time.time_ns() // 1_000_000
     here = this_process().host
-    alive: dict[Writer, bool] = {}
+    alive: dict[ProcessIdentity, bool] = {}
     ended: list[tuple[str, int, str, str]] = []
     for part_id, host, pid, started, written, outcome, data in rows:
-        writer = Writer(host, pid, started)
+        writer = ProcessIdentity(host, pid, started)
         if host != here:
             is_running = now - written < FOREIGN_HOURS * 3_600_000
         else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Writer(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """A process on a machine."""
 
     host: str
@@ -23,14 +23,14 @@ class Writer(NamedTuple):
     """Start time in the system's own spelling; empty where it can't be found out."""
 
 
-def this_process() -> Writer:
+def this_process() -> ProcessIdentity:
     """The running process (a forked child is another one)."""
-    return _writer(os.getpid())
+    return _identity(os.getpid())
 
 
 @cache
-def _writer(pid: int) -> Writer:
-    return Writer(socket.gethostname(), pid, start_time(pid) or "")
+def _identity(pid: int) -> ProcessIdentity:
+    return ProcessIdentity(socket.gethostname(), pid, start_time(pid) or "")
 
 
 def start_time(pid: int) -> str | None:
@@ -43,15 +43,15 @@ def start_time(pid: int) -> str | None:
         return _start_ps(pid)
 
 
-def is_alive(writer: Writer) -> bool:
-    """Return whether `writer`, a process of this machine, still runs. Says yes when it can't be found out."""
+def is_alive(process: ProcessIdentity) -> bool:
+    """Return whether `process`, one of this machine, still runs. Says yes when it can't be found out."""
     try:
-        started = start_time(writer.pid)
+        started = start_time(process.pid)
     except (OSError, subprocess.SubprocessError):
         return True
     if started is None:
         return False
-    return not writer.started or started == writer.started
+    return not process.started or started == process.started
 
 
 def _start_ps(pid: int) -> str | None:

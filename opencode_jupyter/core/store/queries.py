@@ -10,7 +10,7 @@ from typing import Any
 
 from ..call_outcome import FAILURE_KEYS, failure_of
 from ..repair import requested_tool
-from .process_identity import Writer
+from .process_identity import ProcessIdentity
 from .rows import EXTRA, text_of
 
 DIRECT = "Direct calls"
@@ -81,7 +81,7 @@ _OF_NOTEBOOK = (
 def read_calls(
     connection: sqlite3.Connection,
     limit: int,
-    writer: Writer | None = None,
+    writer: ProcessIdentity | None = None,
     folder: str | None = None,
     label: Callable[[dict[str, Any]], str] | None = None,
     notebook: str | None = None,
@@ -130,7 +130,7 @@ def read_calls(
     return calls
 
 
-def read_own_calls(connection: sqlite3.Connection, writer: Writer, since: int, limit: int) -> dict[str, Any]:
+def read_own_calls(connection: sqlite3.Connection, writer: ProcessIdentity, since: int, limit: int) -> dict[str, Any]:
     """The calls of one process from a place on, oldest first; of more than `limit`, the newest.
 
     Args:

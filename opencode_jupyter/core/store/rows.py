@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ..call_state import ToolPart, now_ms
-from .process_identity import Writer
+from .process_identity import ProcessIdentity
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -117,7 +117,7 @@ def message_row(info: Mapping[str, Any]) -> Statement:
     return _PUT_MESSAGE, (info["id"], info["sessionID"], encode(info))
 
 
-def part_row(part: ToolPart | Mapping[str, Any], writer: Writer) -> Statement:
+def part_row(part: ToolPart | Mapping[str, Any], writer: ProcessIdentity) -> Statement:
     """The statement that keeps a part: a tool part with its extra columns, or any part in wire form."""
     if isinstance(part, ToolPart):
         wire = part.to_wire()
@@ -195,7 +195,7 @@ def todos_row(session_id: str, todos: list[Any]) -> Statement:
     return _PUT_TODOS, (session_id, encode(todos))
 
 
-def other_row(key: str, kind: str, value: Any, writer: Writer) -> Statement:
+def other_row(key: str, kind: str, value: Any, writer: ProcessIdentity) -> Statement:
     """The statement that keeps what is no part; `kind` names what it is."""
     if kind == "session":
         return session_row(value)
@@ -229,7 +229,7 @@ def delete_part_rows(part_id: str) -> list[Statement]:
     return [("DELETE FROM parts WHERE id = ?", (part_id,))]
 
 
-def notebook_row(path: str, writer: Writer) -> Statement:
+def notebook_row(path: str, writer: ProcessIdentity) -> Statement:
     """The notebook that a process is the kernel of."""
     values = (writer.host, writer.pid, writer.started, text_of(path))
     return "INSERT OR REPLACE INTO notebooks (host, pid, process_started, path) VALUES (?, ?, ?, ?)", values
@@ -239,7 +239,7 @@ def session_rows(
     info: Mapping[str, Any],
     messages: Iterable[Mapping[str, Any]],
     parts: Iterable[Mapping[str, Any]],
-    writer: Writer,
+    writer: ProcessIdentity,
 ) -> list[Statement]:
     """The statements that write a whole session in place of what is stored under its id."""
     owned = ("messages", "parts", "todos")

@@ -17,7 +17,7 @@ _UNIFIED = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 """What follows ``@@`` in a unified diff: numbers that say nothing here."""
 
 
-class _Replacement(NamedTuple):
+class _LineReplacement(NamedTuple):
     at: int
     old: int
     """The number of lines that are removed."""
@@ -55,7 +55,7 @@ def _nearest(file: _File, snippet: str) -> str:
     return describe_nearest("\n".join(file.bodies), snippet) or "No line is like it."
 
 
-def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Replacement]:
+def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_LineReplacement]:
     seeker = Seeker([printable(body) for body in file.bodies] if not file.exact else file.bodies)
     out = []
     cursor = 0
@@ -87,18 +87,18 @@ def _replacements(file: _File, chunks: Sequence[Chunk], path: str) -> list[_Repl
     return out
 
 
-def _place(seeker: Seeker, chunk: Chunk, cursor: int, end: int) -> _Replacement | None:
+def _place(seeker: Seeker, chunk: Chunk, cursor: int, end: int) -> _LineReplacement | None:
     for lines in chunk.readings():
         old = [printable(text) for sign, text in lines if sign != "+"]
         if not old:
-            return _Replacement(end, 0, lines)
+            return _LineReplacement(end, 0, lines)
         index = seeker.seek(old, cursor, chunk.end_of_file)
         if index >= 0:
-            return _Replacement(index, len(old), lines)
+            return _LineReplacement(index, len(old), lines)
         if old[-1] == "" and len(old) > 1:  # it may stand for the end of the last line
             index = seeker.seek(old[:-1], cursor, chunk.end_of_file)
             if index >= 0:
-                return _Replacement(index, len(old) - 1, _without_last(lines))
+                return _LineReplacement(index, len(old) - 1, _without_last(lines))
     return None
 
 

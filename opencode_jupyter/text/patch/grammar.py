@@ -126,7 +126,7 @@ def parse(text: str) -> list[Hunk]:
     """
     lines = unwrap(text).split("\n")
     begin, end = _markers(lines)
-    return _Reader(lines, begin + 1, end).hunks()
+    return _HunkReader(lines, begin + 1, end).hunks()
 
 
 def unwrap(text: str) -> str:
@@ -155,7 +155,7 @@ def _markers(lines: Sequence[str]) -> tuple[int, int]:
     return begin, end
 
 
-class _Reader:
+class _HunkReader:
     """Goes through the lines between the markers."""
 
     def __init__(self, lines: Sequence[str], start: int, end: int) -> None:

@@ -17,7 +17,7 @@ from ...core import atomic
 from ...core.atomic import Write, write_all
 from ...core.errors import ToolError
 from ...core.paths import check_file_name, follow_links
-from ..encoding import Text, decode, encode
+from ..encoding import DecodedText, decode, encode
 from .chunks import apply_chunks
 from .grammar import AddFile, DeleteFile, Hunk, PatchError, PatchFileError, UpdateFile, parse
 
@@ -165,7 +165,7 @@ class _Picture:
     def update(self, path: Path, hunk: UpdateFile, target: Path | None) -> None:
         old = self._to_update(path)
         source = self._open(path)
-        new = Text(apply_chunks(old.text, hunk.chunks, str(path)), old.bom)
+        new = DecodedText(apply_chunks(old.text, hunk.chunks, str(path)), old.bom)
         content = encode(new.text, bom=new.bom)
         if target is None or self._entry(target) == self._entry(path):
             source.after = content
@@ -183,7 +183,7 @@ class _Picture:
         destination.after = content
         self._note(FileChange("move", path, old.text, new.text, target, replaced), destination.path)
 
-    def _to_update(self, path: Path) -> Text:
+    def _to_update(self, path: Path) -> DecodedText:
         message = f"Failed to read file to update: {path}"
         if os.path.isdir(path) and self._entry(path) not in self.files:
             raise PatchFileError(message, plain=True, for_person=f"{path} is a folder, so the patch cannot change it.")

@@ -136,7 +136,7 @@ def _windows(content: str, count: int) -> list[list[str]]:
 
 @given(st.text("ab \n\\", max_size=25), st.text("ab \n\\", min_size=1, max_size=10))
 def test_fast_strategies_find_what_a_plain_reading_of_their_rules_finds(content: str, find: str) -> None:
-    text, count = module._Content(content), find.count("\n") + 1
+    text, count = module._SearchedText(content), find.count("\n") + 1
     wanted = find.split("\n")[: -1 if find.endswith("\n") else None]
     assert list(module._line_trimmed(text, find)) == [
         "\n".join(window)
