@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -151,10 +152,67 @@ def directive(name: str) -> str:
     return f".. auto{kind}:: opencode_jupyter.{name}{options}"
 
 
+SERVICES = {
+    "registry": "register unregister get ids names all tools sources unavailable",
+    "permissions": "pending reply",
+    "questions": "pending reply reject",
+    "bus": "subscribe",
+    "hooks": "add",
+    "trust": "grant grant_temporarily revoke entries",
+    "sessions": "prompt create get open list delete",
+    "config": "get json_schema",
+    "tools": "for_openai for_anthropic for_langchain for_pydantic_ai run_openai run_anthropic",
+    "truncation": "output glob",
+}
+"""Attributes of a workspace, and the names of each that other programs use."""
+
+MODULES = {
+    "opencode_jupyter.agent.answer": "Answer",
+    "opencode_jupyter.agent.prompt_options": "PromptOptions",
+    "opencode_jupyter.agent.exchange": "export export_file import_ export_jsonl export_otlp send",
+    "opencode_jupyter.agent.scripted": "ScriptedModel say call thought failure load Recorder script_of",
+    "opencode_jupyter.batch": "MapOptions EvaluateOptions Results Outcome Case Score Evaluation exact contains regex "
+    "json_equal files_equal command model_graded",
+    "opencode_jupyter.batch.jobs": "RunOptions",
+    "opencode_jupyter.core.permission.modes": "mode_of set_mode",
+}
+"""Modules below the package that other programs import, and what they take from each."""
+
+
+def services() -> str:
+    """What stands in the attributes of a workspace, from the docstrings."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder, Workspace(folder, store=False, data_dir=Path(folder) / "data") as ws:
+        for attribute, members in SERVICES.items():
+            kind = type(getattr(ws, attribute))
+            lines = []
+            for name in members.split():
+                directive = "property" if isinstance(getattr(kind, name), property) else "method"
+                lines.append(f".. auto{directive}:: {kind.__module__}.{kind.__qualname__}.{name}")
+            parts.append(f"### ws.{attribute}\n\n```{{eval-rst}}\n{chr(10).join(lines)}\n```")
+    return "\n\n".join(parts)
+
+
+def modules() -> str:
+    """What modules below the package offer, from the docstrings."""
+    parts = []
+    for module, names in MODULES.items():
+        lines = []
+        for name in names.split():
+            value = getattr(import_module(module), name)
+            lines.append(f".. auto{'class' if isinstance(value, type) else 'function'}:: {module}.{name}")
+            if isinstance(value, type):
+                lines += ["   :members:", "   :inherited-members: object, list"]
+        parts.append(f"### {module}\n\n```{{eval-rst}}\n{chr(10).join(lines)}\n```")
+    return "\n\n".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "magics": magics,
     "tools": tools,
     "settings": settings,
     "card": card,
     "python": python,
+    "services": services,
+    "modules": modules,
 }

@@ -207,7 +207,7 @@ def say(
     For example: ``yield say("I look.", call("read", filePath="a.txt"))``.
 
     Args:
-        *parts: texts, `call`s and `thought`s, in order.
+        *parts: texts, and what `call` and `thought` return, in order.
         usage: tokens; estimated if left out.
         finish: why it stops; derived from its calls if left out.
         error: a kind of `ModelError`, or `failure(kind, retry_after=…, times=…)`: raised after the parts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import pydoc
 import re
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import opencode_jupyter
-from opencode_jupyter import ToolError
+from opencode_jupyter import ToolError, Workspace
 from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.core.config.models import PERMISSIONS
 from opencode_jupyter.core.events import EVENTS
@@ -61,6 +62,27 @@ def test_every_public_name_has_a_docstring(generated: dict[str, str]) -> None:
     assert headings(generated["python"]) == names
     missing = [name for name in names if name != "Reply" and not getattr(opencode_jupyter, name).__doc__]
     assert missing == []
+
+
+def test_every_name_below_the_package_has_a_docstring(generated: dict[str, str]) -> None:
+    lines = re.findall(r"^\.\. auto\w+:: (\S+)$", generated["services"] + generated["modules"], re.MULTILINE)
+    assert len(lines) > 60
+    assert [name for name in lines if not pydoc.resolve(name)[0].__doc__] == []
+
+
+def test_every_row_says_something(generated: dict[str, str]) -> None:
+    rows = [row for text in generated.values() for row in re.findall(r"^\|.*\|$", text, re.MULTILINE)]
+    assert [row for row in rows if re.search(r"\|\s*\|$", row)] == []
+
+
+@pytest.mark.anyio
+async def test_every_attribute_of_a_workspace_is_there(workspace: Workspace) -> None:
+    page = (DOCS / "reference" / "python.md").read_text()
+    attributes = set(re.findall(r"`ws\.(\w+)`", page))
+    fields = set(re.findall(r"`(\w+)`", re.search(r"\| `ws\.config` \|.*", page)[0])) - {"ws"}  # type: ignore[index]
+    assert len(attributes) > 7 and len(fields) > 3
+    assert [name for name in attributes if not hasattr(workspace, name)] == []
+    assert [name for name in fields if not hasattr(workspace.config, name)] == []
 
 
 def test_settings_go_down_into_objects(generated: dict[str, str]) -> None:
