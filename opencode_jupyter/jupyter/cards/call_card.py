@@ -14,8 +14,7 @@ from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
 from .call_json import as_ended, card_tree, tail_update
 from .call_mimebundle import live_text, lost_bundle, settled_bundle
-from .display import Bundle
-from .live_display import LiveDisplay
+from .display import Bundle, LiveDisplay
 
 if TYPE_CHECKING:
     from ...core.call import Call

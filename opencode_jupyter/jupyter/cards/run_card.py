@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.call_state import now_ms
 from ...core.threads import call_soon
 from .approval_json import RequestView
-from .display import Bundle
-from .live_display import LiveDisplay
+from .display import Bundle, LiveDisplay
 from .run_json import RunItems
 from .run_mimebundle import end_text, live_text, lost_bundle, settled_bundle
 from .widget import live_widget

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
     from ...core.sessions import ActiveRun
     from ...workspace import Workspace
-    from ..cards.live_display import LiveDisplay
+    from ..cards.display import LiveDisplay
 
 log = logging.getLogger(__name__)
 

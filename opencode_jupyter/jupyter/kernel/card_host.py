@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...core.call import Call
     from ...core.call_state import ToolPart
-    from ..cards.live_display import LiveDisplay
+    from ..cards.display import LiveDisplay
     from ..settings import Settings
     from .approvals import Broker
     from .engine import Engine

@@ -18,7 +18,7 @@ from .ipykernel_interrupts import ended_by_cancel
 from .waiting import GRACE, Waiter, in_cell_task, interrupts_held
 
 if TYPE_CHECKING:
-    from ..cards.live_display import LiveDisplay
+    from ..cards.display import LiveDisplay
     from .card_host import CardHost
     from .engine import Engine
     from .link import KernelLink

@@ -15,7 +15,7 @@ from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.tool import Tool
 from ...tools.builtin import builtin
-from ..cards.live_display import LIVE_AFTER
+from ..cards.display import LIVE_AFTER
 from . import PYTHON_CARD
 from .capture import Capture, current
 from .captured_output import LiveOutput
