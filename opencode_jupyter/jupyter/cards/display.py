@@ -7,12 +7,14 @@ display only the engine's thread writes to the widget; showing and settling happ
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import logging
 import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +26,7 @@ from .approval_json import RequestView
 if TYPE_CHECKING:
     from ...agent.run import Run
     from ..kernel.waiting import Waiter
+    from ..tools.capture import Capture
     from .run_printer import RunPrinter
 
 log = logging.getLogger(__name__)
@@ -37,6 +40,19 @@ LIVE_AFTER = 0.15
 """Seconds after which running work is shown live; quicker work shows only its settled form."""
 LATE = 1.0
 """Seconds after which a page that draws a display may have lost updates (anywidget drops those of a slow model)."""
+
+CAPTURE: contextvars.ContextVar[Capture | None] = contextvars.ContextVar("opencode_capture", default=None)
+"""The run of code that captures the output of this context."""
+
+
+@contextlib.contextmanager
+def outside_capture() -> Iterator[None]:
+    """Output inside is the cell's: the cards and questions of a call that captured code makes."""
+    token = CAPTURE.set(None)
+    try:
+        yield
+    finally:
+        CAPTURE.reset(token)
 
 
 def show_bundle(bundle: Bundle, *, display_id: str | None = None, update: bool = False) -> None:

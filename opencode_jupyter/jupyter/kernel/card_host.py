@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.threads import call_soon
 from ..cards.call_card import CallCard, widget_class
-from ..cards.display import SettledCards
-from ..tools.capture_context import outside
+from ..cards.display import SettledCards, outside_capture
 from .ipykernel_compat import has_no_cell
 from .waiting import HEARTBEAT
 
@@ -108,7 +107,7 @@ class CardHost:
     def show_in_background(self, card: LiveDisplay) -> None:
         """Show a live card for which no cell waits."""
         if card.can_live and not card.quiet:
-            with outside():
+            with outside_capture():
                 card.show()
 
     def show_call(self, call_id: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ...core.errors import ToolAbortedError
+from ..cards.display import outside_capture
 from ..error_display import for_cell
-from ..tools.capture_context import outside
 from .engine import awaited
 from .ipykernel_interrupts import ended_by_cancel
 from .waiting import GRACE, Waiter, in_cell_task, interrupts_held
@@ -81,7 +81,7 @@ class CellRunner:
         __tracebackhide__ = True  # IPython leaves the frame out of what a tool's own error shows
         with interrupts_held():
             waiter, job, future = self._begin(make)
-            with outside():  # code that the python tool runs may make calls: their cards are the cell's
+            with outside_capture():  # code that the python tool runs may make calls: their cards are the cell's
                 try:
                     outcome = waiter.wait(future)
                 except BaseException as error:

@@ -30,7 +30,7 @@ from typing import Any
 from ...core.result import Attachment
 from ...core.result_values import render_displayed
 from ...core.value_tables import Rendering
-from .capture_context import CAPTURE
+from ..cards.display import CAPTURE
 from .traceback_text import plain
 
 QUEUED = 8 * 1024 * 1024
