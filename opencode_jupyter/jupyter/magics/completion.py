@@ -209,7 +209,9 @@ class _Completer:
 
     def _permission_values(self, command: str, arguments: list[str]) -> list[Choice]:
         if arguments:
-            is_path = command in (*ACTIONS, "test", "revoke") and arguments[0] in ("edit", "read", "external_directory")
+            from .rule_changes import OF_PATHS
+
+            is_path = command in (*ACTIONS, "test", "revoke") and arguments[0] in OF_PATHS
             return self.paths(self.word) if is_path else []
         if command == "mode":
             return self._starting(MODES, "keyword")

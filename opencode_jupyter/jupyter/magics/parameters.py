@@ -101,7 +101,10 @@ class Spec:
     @property
     def raw(self) -> bool:
         """Whether the rest of the line is the body, verbatim: a command, or code."""
-        return self.tool.body in ("command", "code") or (self.tool.id == "bash" and self.find("command") is not None)
+        if self.tool.body in ("command", "code"):
+            return True
+        # a project's own bash, which takes the place of ours: OpenCode's tool files declare no body
+        return self.tool.id == "bash" and self.find("command") is not None
 
     @property
     def code(self) -> bool:

@@ -24,6 +24,7 @@ from .help import rule_now
 from .history import local_time, moment
 from .option_reader import whole_number
 from .rule_changes import (
+    OF_COMMANDS,
     add_rules,
     describe_rule,
     in_order,
@@ -245,7 +246,7 @@ def _test(line: PermissionLine) -> Table:
     pattern = rest[1].text if len(rest) == 2 else line.line[rest[1].start :].strip()
     rule = rule_now(workspace, permission, pattern, line.agent)
     notes = [note] if note else []
-    if permission == "bash":
+    if permission == OF_COMMANDS:
         notes.append("A line of several commands is judged command by command; %tool --dry-run bash ... shows each.")
     row = {
         "permission": permission,
@@ -261,7 +262,7 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
     """The patterns of a line. A command's words belong together: ``git *`` must not become ``git`` and ``*``."""
     if not rest:
         return ["*"]
-    if permission == "bash" and len(rest) > 1:
+    if permission == OF_COMMANDS and len(rest) > 1:
         if all(word.quoted for word in rest):
             return [word.text for word in rest]
         if any(word.quoted for word in rest):
@@ -272,7 +273,7 @@ def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
 
 def _exact_commands(permission: str, patterns: list[str]) -> list[str]:
     """A note for each command without ``*`` or ``?``, which a person may expect to match with arguments too."""
-    if permission != "bash":
+    if permission != OF_COMMANDS:
         return []
     exact = [pattern for pattern in patterns if not any(char in pattern for char in "*?")]
     return [

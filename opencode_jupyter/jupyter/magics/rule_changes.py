@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 OF_NO_TOOL = ("external_directory", "doom_loop", "sandbox")
 """Permissions that calls of any tool request."""
+OF_COMMANDS = "bash"
+"""The permission whose patterns are commands, of which each may have blanks."""
+OF_PATHS = ("edit", "read", "external_directory")
+"""Permissions whose patterns are paths."""
 TYPED = "this session"
 """Origin of the rules that are typed in a cell, and of those allowed on a card."""
 PANEL = "this session, from the panel"
