@@ -45,7 +45,7 @@ _FOLDERS = tuple(
 _FILES = {threading.__file__, str(_PACKAGE / "jupyter" / "notebook.py")}
 
 
-def brief(message: str, headline: str = "") -> str:
+def brief_message(message: str, headline: str = "") -> str:
     """An error's message in one line, where the card above has the whole: `headline`, or else its first line."""
     message = visible(message)
     line = visible(headline) or message.strip().split("\n")[0]
@@ -88,7 +88,7 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
     if isinstance(error, (ToolError, KeyboardInterrupt)):
         error.__traceback__ = None
         message = paths_below(base, full_text(error, for_person=True)) if isinstance(error, ToolError) else str(error)
-        shown = message if whole else brief(message, getattr(error, "headline", ""))
+        shown = message if whole else brief_message(message, getattr(error, "headline", ""))
         text = visible(f"{type(error).__name__}: {shown}".removesuffix(": "))
         error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
     else:
@@ -103,13 +103,13 @@ def shorten(error: BaseException) -> None:
     """
     for link in _chain(error):
         frames = frames_of(link.__traceback__)
-        first = next((i for i, frame in enumerate(frames) if not _between(frame)), 0)
+        first = next((i for i, frame in enumerate(frames) if not _is_internal(frame)), 0)
         shown = frames[first:]
         if len(shown) > MOST:
             link.add_note(f"({len(shown) - MOST:,} frames in the middle of its traceback omitted)")
             shown = [*shown[: MOST // 2], *shown[-MOST // 2 :]]
         if len(shown) < len(frames):
-            link.__traceback__ = joined(shown)
+            link.__traceback__ = join_frames(shown)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -133,13 +133,13 @@ def frames_of(traceback: TracebackType | None) -> list[TracebackType]:
     return frames
 
 
-def _between(frame: TracebackType) -> bool:
+def _is_internal(frame: TracebackType) -> bool:
     """Whether a frame belongs to the way from a cell to a tool."""
     name = frame.tb_frame.f_code.co_filename
     return name in _FILES or name.startswith(_FOLDERS)
 
 
-def joined(frames: list[TracebackType]) -> TracebackType | None:
+def join_frames(frames: list[TracebackType]) -> TracebackType | None:
     """A traceback of these frames."""
     traceback: TracebackType | None = None
     for frame in reversed(frames):

@@ -36,7 +36,7 @@ def load(shell: Any) -> None:
     if kernel is None:
         install_display_hook(shell)
     defined_tools.on_tool_defined.append(state.on_define)
-    if state.built is not None:
+    if state.existing_notebook is not None:
         _ = state.notebook  # installs the routes again
     else:
         state.warm_up()

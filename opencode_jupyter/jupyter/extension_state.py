@@ -68,7 +68,7 @@ class ExtensionState:
         self._reported: set[str] = set()
 
     @property
-    def built(self) -> Notebook | None:
+    def existing_notebook(self) -> Notebook | None:
         """The notebook if there is one already."""
         return self._notebook
 

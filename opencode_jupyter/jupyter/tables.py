@@ -185,7 +185,7 @@ class Confirmation(Table):
             print(self)  # noqa: T201
 
 
-class Message(str):
+class Notice(str):
     """A text for a person, which a cell shows without quotes."""
 
     __slots__ = ()
@@ -194,8 +194,8 @@ class Message(str):
         return visible(str(self))
 
 
-class Warned(Message):
-    """A warning: a `Message` that is red in a notebook."""
+class WarningNotice(Notice):
+    """A warning: a `Notice` that is red in a notebook."""
 
     __slots__ = ()
 

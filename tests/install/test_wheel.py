@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 from uv import find_uv_bin
 
 import opencode_jupyter
-from opencode_jupyter.jupyter.cards.widget import packed
+from opencode_jupyter.jupyter.cards.widget import pack_script
 from tests.browser.acts import ALLOW_ONCE, asking, button, project
 from tests.support.browser import Application, browse, chromium, serve
 
@@ -122,7 +122,7 @@ def test_the_wheel_carries_the_front_end_and_no_sources_of_it(wheel: Path) -> No
         assert f"opencode_jupyter/javascript/{wanted}" in inside
     assert "Allow for this session" in card
     assert wheel.stat().st_size < 2_500_000
-    assert len(packed(card)) < 32_000, "every live card carries this text to the page"
+    assert len(pack_script(card)) < 32_000, "every live card carries this text to the page"
 
 
 def test_the_source_distribution_carries_sources_only(built: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.call_approval import WAITING_FOR
 from ...core.call_state import Running, ToolPart
 from ...core.threads import call_soon
-from .call_json import as_ended, card_tree, tail_update
+from .call_json import card_tree, ended_part, tail_update
 from .call_mimebundle import live_text, lost_bundle, settled_bundle
 from .display import Bundle, LiveDisplay
 
@@ -141,5 +141,5 @@ class CallCard(LiveDisplay):
         return settled_bundle(self.json(live=False), durations=self.durations)
 
     def _summary(self) -> str:
-        part = as_ended(self.call.part)
+        part = ended_part(self.call.part)
         return f"{part.tool} ({part.outcome})"

@@ -247,7 +247,7 @@ def card_tree(
         call.ctx.directory,
         is_untouched(call),
     )
-    return card_part(call.part if live else as_ended(call.part), extras, live=live)
+    return card_part(call.part if live else ended_part(call.part), extras, live=live)
 
 
 def is_untouched(call: Call) -> bool:
@@ -260,7 +260,7 @@ def is_untouched(call: Call) -> bool:
     return asks_first and not call.ctx.proceeded and not call.part.outcome
 
 
-def as_ended(part: ToolPart) -> ToolPart:
+def ended_part(part: ToolPart) -> ToolPart:
     """The part, as interrupted if it is running: the cell continued without it after a second interrupt."""
     if part.outcome:
         return part

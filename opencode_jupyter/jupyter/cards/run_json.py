@@ -1,7 +1,7 @@
 """The items of a run's card in order: text, reasoning, calls, notes.
 
 A change is only noted. JSON is made on request: of what has changed since the last time
-(`changes`), at most some ten times a second, or of all (`whole`). ``labextension/src/run/types.ts`` describes it.
+(`changes`), at most some ten times a second, or of all (`all_items`). ``labextension/src/run/types.ts`` describes it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Item:
         """Its text so far."""
         return self._whole if self._whole is not None else "".join(self.pieces)
 
-    def grow(self, text: str) -> None:
+    def append(self, text: str) -> None:
         """Add to the text."""
         self.pieces.append(text)
         self.growth.append(text)
@@ -111,7 +111,7 @@ class RunItems:
             part, text = change
             item = self._text(part)
             if item is not None:
-                item.grow(text)
+                item.append(text)
                 self._mark_changed(item)
         elif kind == "call":
             self._add_call(change, "")
@@ -205,7 +205,7 @@ class RunItems:
     def add_note(self, text: str) -> Item:
         """Add a line of our own."""
         item = self._add(Item("note", f"note-{len(self.items)}", len(self.items)))
-        item.grow(text)
+        item.append(text)
         return item
 
     def _mark_changed(self, item: Item) -> None:
@@ -241,10 +241,10 @@ class RunItems:
             elif item.growth and item.length and not item.done:
                 text = _without_surrogates("".join(item.growth))
                 deltas.append([index, item.length, text])
-                item.length += length16(text)
+                item.length += javascript_length(text)
             else:
                 items.append([index, item_json(item, requests, live=True)])
-                item.length = length16(items[-1][1].get("text", ""))
+                item.length = javascript_length(items[-1][1].get("text", ""))
             item.growth = []
         _limit_attachments([item for _, item in items])
         return {name: value for name, value in (("items", items), ("deltas", deltas), ("tails", tails)) if value}
@@ -277,7 +277,7 @@ class RunItems:
             return None
         return tail_update(state.metadata, NESTED_LINES)
 
-    def whole(self, requests: Requests, *, live: bool) -> list[dict[str, Any]]:
+    def all_items(self, requests: Requests, *, live: bool) -> list[dict[str, Any]]:
         """Every item as it stands. On any thread."""
         items = [item_json(item, requests, live=live) for item in list(self.items)]
         if live:
@@ -337,7 +337,7 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def length16(text: str) -> int:
+def javascript_length(text: str) -> int:
     """The length of a text as JavaScript counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
 

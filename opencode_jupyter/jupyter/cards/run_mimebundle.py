@@ -103,9 +103,9 @@ def plain_text(run: dict[str, Any]) -> str:
         elif item["kind"] == "note":
             body.append(f"· {readable(item['text'])}")
         else:
-            body.append(f"· {fold_words(item)}")
+            body.append(f"· {fold_title(item)}")
     foot = _foot(run)
-    body = _squeezed(body)
+    body = _without_blank_ends(body)
     room = PLAIN_LINES - 1 - min(len(foot), 10)
     if len(body) > room:
         left = len(body) - room + 1
@@ -130,7 +130,7 @@ def _foot(run: dict[str, Any]) -> list[str]:
     return [line for name in ("text", "advice") for line in readable(end.get(name, "")).split("\n") if line]
 
 
-def _squeezed(lines: list[str]) -> list[str]:
+def _without_blank_ends(lines: list[str]) -> list[str]:
     """Without blank lines at the ends or beside each other."""
     squeezed: list[str] = []
     for line in lines:
@@ -155,7 +155,7 @@ def call_lines(part: dict[str, Any], depth: int = 0) -> list[str]:
     return lines
 
 
-def fold_words(item: dict[str, Any]) -> str:
+def fold_title(item: dict[str, Any]) -> str:
     """The line of a folded thought or summary."""
     lines = item["text"].strip().split("\n")
     first = visible_line(lines[0].strip("*# "))[:80]

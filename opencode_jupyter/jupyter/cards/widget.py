@@ -61,7 +61,7 @@ def live_widget(
     class Live(anywidget.AnyWidget):
         """The widget of work in progress."""
 
-        _esm = packed(MODULES[trait].read_text(encoding="utf-8"))
+        _esm = pack_script(MODULES[trait].read_text(encoding="utf-8"))
         kernel_id = traitlets.Unicode("").tag(sync=True)
         comm_id = traitlets.Unicode("").tag(sync=True)  # for answers that come by another way than the comm
 
@@ -76,7 +76,7 @@ def live_widget(
     return type(f"Live_{trait}", (Live,), {trait: traitlets.Dict().tag(sync=True)})
 
 
-def packed(script: str) -> str:
+def pack_script(script: str) -> str:
     """A module that gives what `script` (a module with a default export) gives, at less than half its size.
 
     Browsers unpack it themselves (``DecompressionStream``: Chromium 80, Firefox 113, Safari 16.4).

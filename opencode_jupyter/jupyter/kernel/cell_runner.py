@@ -80,7 +80,7 @@ class CellRunner:
         """Run a job and block until it ends: for plain functions and terminals."""
         __tracebackhide__ = True  # IPython leaves the frame out of what a tool's own error shows
         with interrupts_held():
-            waiter, job, future = self._begin(make)
+            waiter, job, future = self._start_job(make)
             with outside_capture():  # code that the python tool runs may make calls: their cards are the cell's
                 try:
                     outcome = waiter.wait(future)
@@ -93,7 +93,7 @@ class CellRunner:
     async def run_async(self, make: MakeJob[T]) -> T:
         """Run a job and await its end."""
         __tracebackhide__ = True
-        waiter, job, future = self._begin(make)
+        waiter, job, future = self._start_job(make)
         try:
             outcome = await waiter.wait_async(future)
         except BaseException as error:
@@ -104,15 +104,15 @@ class CellRunner:
         self.cards.end(job.card)
         return job.value(outcome)
 
-    def start_background(self, make: MakeJob[T]) -> Handle[T]:
+    def start_background(self, make: MakeJob[T]) -> BackgroundHandle[T]:
         """Run a job that continues when the cell has ended; its card stays live."""
         job = make(None)
         self.cards.show_in_background(job.card)
         future = self.engine.submit(job.run())
         future.add_done_callback(lambda _: self.cards.end_later(job.card))
-        return Handle(self, future, job)
+        return BackgroundHandle(self, future, job)
 
-    def _begin(self, make: MakeJob[T]) -> tuple[Waiter, Job[T], concurrent.futures.Future[T]]:
+    def _start_job(self, make: MakeJob[T]) -> tuple[Waiter, Job[T], concurrent.futures.Future[T]]:
         def abort(reason: str) -> None:
             job.abort(reason)  # made below, with this waiter
 
@@ -152,7 +152,7 @@ class CellRunner:
         return self.wait(awaited(fn, *args))
 
 
-class Handle(Generic[T]):
+class BackgroundHandle(Generic[T]):
     """A job in the background: ``handle.result()``, ``handle.cancel()``, ``await handle``."""
 
     def __init__(self, runner: CellRunner, future: concurrent.futures.Future[T], job: Job[T]) -> None:

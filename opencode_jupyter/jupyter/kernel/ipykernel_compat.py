@@ -96,7 +96,7 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
         return None
     stream, session = kernel.shell_stream, kernel.session
 
-    def look(message: Any) -> None:
+    def dispatch_comm_message(message: Any) -> None:
         try:
             head = _head(session, message)
             if head["header"]["msg_type"] == "comm_msg":
@@ -105,11 +105,11 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
             log.debug("a message could not be read", exc_info=True)
 
     if _reads_shell_on_main(kernel):
-        return _tap_main_loop(kernel, look)
+        return _tap_main_loop(kernel, dispatch_comm_message)
     handler, loop = kernel.shell_channel_thread_main, _channel_thread(kernel).io_loop
 
-    async def look_first(message: Any) -> Any:
-        look(message)
+    async def dispatch_and_pass_on(message: Any) -> Any:
+        dispatch_comm_message(message)
         return await handler(message)
 
     def set_callback(callback: Any) -> None:
@@ -122,13 +122,13 @@ def install_tap(kernel: Any, on_comm: OnComm) -> Callable[[], None] | None:
         loop.add_callback(apply)
         done.wait(1)
 
-    set_callback(look_first)
+    set_callback(dispatch_and_pass_on)
     return lambda: set_callback(handler)
 
 
-def _tap_main_loop(kernel: Any, look: Callable[[Any], None]) -> Callable[[], None]:
-    def look_first(message: Any) -> None:
-        look(message)
+def _tap_main_loop(kernel: Any, dispatch_comm_message: Callable[[Any], None]) -> Callable[[], None]:
+    def dispatch_and_pass_on(message: Any) -> None:
+        dispatch_comm_message(message)
         kernel.schedule_dispatch(kernel.dispatch_shell, message)
 
     def set_callback(callback: Any) -> None:
@@ -137,7 +137,7 @@ def _tap_main_loop(kernel: Any, look: Callable[[Any], None]) -> Callable[[], Non
         else:
             kernel.io_loop.add_callback(kernel.shell_stream.on_recv, callback, copy=False)
 
-    set_callback(look_first)
+    set_callback(dispatch_and_pass_on)
     return lambda: set_callback(partial(kernel.schedule_dispatch, kernel.dispatch_shell))
 
 

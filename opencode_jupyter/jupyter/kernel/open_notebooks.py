@@ -216,7 +216,7 @@ class NotebookPages:
         documents: dict[tuple[str, str], OpenDocument] = {}
         for via, document in reported:
             name = str(document.get("path", ""))
-            if name and any(_same(os.path.join(root, name), path) for root in roots):
+            if name and any(_is_same_file(os.path.join(root, name), path) for root in roots):
                 key = (str(document.get("page", "")), str(document.get("document", "")))
                 if key in documents and documents[key].via == key[0]:
                     continue  # reported by its own page already
@@ -251,7 +251,7 @@ async def _set_within(event: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-def _same(path: str, other: Path) -> bool:
+def _is_same_file(path: str, other: Path) -> bool:
     if os.path.realpath(path) == os.path.realpath(other):
         return True
     try:

@@ -12,7 +12,7 @@ from ...text.visible import visible
 TRIES = 3
 """Unclear answers after which the questions count as dismissed: no prompt may repeat forever."""
 
-Outcome = Literal["again", "next", "done", "dismissed"]
+DialogStep = Literal["again", "next", "done", "dismissed"]
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class QuestionDialog:
             lines.append(f"  [{number}] {visible(option.label)}{description}")
         return "\n".join([*lines, f"{_how(question)} (empty: dismiss) > "])
 
-    def take(self, line: str) -> Outcome:
+    def take(self, line: str) -> DialogStep:
         """Accept a typed line; ``done`` when there is an answer to every question."""
         if not line.strip():
             return "dismissed"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
-from ..tables import Message, Table
+from ..tables import Notice, Table
 from .agent_models import check_provider, models
-from .commands import AGENT_OPTIONS, Options
+from .commands import AGENT_OPTIONS, MagicOptions
 from .interpolation import fill
 from .line_syntax import line_error, lookup, next_word
 from .option_reader import read_option
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..notebook import Notebook
 
 USAGE = "%%agent [-m MODEL] [-a AGENT] ..., and the request on the lines below"
-MODEL_OPTION = Options(AGENT_OPTIONS.by_name["-m"])
+MODEL_OPTION = MagicOptions(AGENT_OPTIONS.by_name["-m"])
 BELOW = "The request itself goes below this line."
 
 
@@ -153,7 +153,7 @@ def run(notebook: Notebook, line: str) -> Any:
             position = word.end
             _switch(notebook, word.text, line, word.start, last=next_word(line, position) is None)
             changes.append(f"agent {word.text}")
-    return Message(f"The next %%agent goes to {', '.join(changes)}.")
+    return Notice(f"The next %%agent goes to {', '.join(changes)}.")
 
 
 def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bool) -> None:

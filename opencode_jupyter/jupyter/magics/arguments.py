@@ -16,7 +16,7 @@ from ...core.suggestions import suggestion
 from ..cards.labels import PATH_ARGUMENTS
 from .commands import TOOL_OPTIONS
 from .line_syntax import (
-    Word,
+    LineWord,
     calculate,
     check_filled,
     evaluate,
@@ -126,7 +126,7 @@ def parse(line: str, cell: str | None, registry: Registry, user_ns: Mapping[str,
     return request
 
 
-def _is_name(word: Word) -> bool:
+def _is_name(word: LineWord) -> bool:
     return word.key is None and not word.raw.startswith("{")
 
 
@@ -251,7 +251,7 @@ class _Arguments:
         return True
 
     def _read_words(self) -> None:
-        unnamed: list[Word] = []
+        unnamed: list[LineWord] = []
         while True:
             self.options.read()
             start = skip_blanks(self.line, self.options.at)
@@ -277,7 +277,7 @@ class _Arguments:
         arguments = sorted(self.request.arguments.items(), key=lambda item: order.get(item[0], len(order)))
         self.request.arguments = dict(arguments)
 
-    def _is_comment(self, word: Word, unnamed: list[Word]) -> bool:
+    def _is_comment(self, word: LineWord, unnamed: list[LineWord]) -> bool:
         """Whether a comment begins here: ``# `` after an argument, or any ``#`` once all that is required is there."""
         if word.key is not None or word.quoted or not word.raw.startswith("#"):
             return False
@@ -285,7 +285,7 @@ class _Arguments:
         missing = [f for f in self.spec.fields if f.required and f.name not in self.origins and f is not body]
         return len(unnamed) >= len(missing) or (word.raw == "#" and bool(unnamed or self.origins))
 
-    def _without_semicolon(self, word: Word) -> Word | None:
+    def _without_semicolon(self, word: LineWord) -> LineWord | None:
         """A notebook's habit: a ``;`` at the end of the line means "no echo" and is no part of the last word."""
         rest = self.line[word.end :].strip()
         if word.kind != "plain" or not word.raw.endswith(";") or (rest and not rest.startswith("#")):
@@ -293,7 +293,7 @@ class _Arguments:
         text, raw = word.text.removesuffix(";"), word.raw[:-1]
         return word._replace(text=text, raw=raw) if raw or word.key else None
 
-    def _with_blanks(self, field: Field, word: Word) -> Word:
+    def _with_blanks(self, field: Field, word: LineWord) -> LineWord:
         """``limit={n + 1}``, which was cut at its blanks, as one word; other words as they are."""
         if not _is_calculated(field, word) or word.raw.endswith("}"):
             return word
@@ -304,7 +304,7 @@ class _Arguments:
         self.options.at = end
         return word._replace(text=self.line[start:end], raw=self.line[start:end], end=end)
 
-    def _set_positional(self, unnamed: list[Word]) -> None:
+    def _set_positional(self, unnamed: list[LineWord]) -> None:
         fields = [f for f in self.spec.positional if not self._has_body or f is not self.spec.body]
         # A list takes all the words that are left, unless a required one follows it.
         lists = [i for i, f in enumerate(fields) if f.takes("array") and not any(g.required for g in fields[i + 1 :])]
@@ -319,7 +319,7 @@ class _Arguments:
 
     # ------------------------------------------------------------------ values
 
-    def _field(self, key: str, word: Word | None = None, origin: str = "") -> Field:
+    def _field(self, key: str, word: LineWord | None = None, origin: str = "") -> Field:
         """The field of a name.
 
         Raises:
@@ -330,12 +330,12 @@ class _Arguments:
             return field
         if self.spec.open:
             return Field(key, {}, False)
-        hint = suggestion(self.spec.near(key))
+        hint = suggestion(self.spec.similar_fields(key))
         names = ", ".join(f.name for f in self.spec.fields) or "nothing"
         more = " Put text that contains = in quotes." if word is not None else f" (It stands in {origin}.)"
         raise self._error(f"{self.spec.tool.id} has no parameter {key}.{hint} It takes {names}.{more}", word)
 
-    def _set_word(self, field: Field, word: Word, origin: str) -> None:
+    def _set_word(self, field: Field, word: LineWord, origin: str) -> None:
         if word.kind == "json":
             self._set(field, word.value, origin, word)
             return
@@ -366,13 +366,13 @@ class _Arguments:
         for key, value in values.items():
             self._set(self._field(str(key), origin=origin), value, origin)
 
-    def _set(self, field: Field, value: Any, origin: str, word: Word | None = None) -> None:
+    def _set(self, field: Field, value: Any, origin: str, word: LineWord | None = None) -> None:
         if field.name in self.origins:
             raise self._error(f"{field.name} is given twice: {self.origins[field.name]}, and {origin}.", word)
         self.origins[field.name] = origin
         self.request.arguments[field.name] = value
 
-    def _error(self, message: str, word: Word | None = None) -> InvalidArgumentsError:
+    def _error(self, message: str, word: LineWord | None = None) -> InvalidArgumentsError:
         if word is not None:
             return line_error(message, self.line, word.start, self.spec.tool.id)
         return InvalidArgumentsError(message, tool=self.spec.tool.id)
@@ -436,7 +436,7 @@ class _Arguments:
             self.request.arguments.setdefault(field.name, item)  # the line takes precedence
 
 
-def _is_calculated(field: Field, word: Word) -> bool:
+def _is_calculated(field: Field, word: LineWord) -> bool:
     """Whether a word is an expression in braces for a field that holds no text."""
     types = kinds(field.schema)
     return word.kind == "plain" and word.raw.startswith("{") and bool(types) and types <= _NO_TEXT

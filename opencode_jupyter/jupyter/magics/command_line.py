@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ...core.errors import InvalidArgumentsError
 from ..error_display import for_cell
 from .commands import LIST, MagicCommands
-from .line_syntax import Word, words
+from .line_syntax import LineWord, words
 from .option_reader import whole_number
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class CommandLine:
         named = bool(self.rest) and not self.rest[0].text.startswith("-")
         self.command = self.rest.pop(0).text if named else LIST
         if self.command not in commands.by_name:
-            raise commands.unknown(self.command)
+            raise commands.unknown_subcommand(self.command)
         self.usage = commands.usage(self.command)
         self.options = commands.by_name[self.command].options
 
@@ -132,6 +132,6 @@ class CommandLine:
             raise for_cell(error) from None
 
 
-def as_typed(word: Word) -> str:
+def as_typed(word: LineWord) -> str:
     """A word's value; ``key=value`` whole."""
     return word.text if word.key is None else f"{word.key}={word.text}"

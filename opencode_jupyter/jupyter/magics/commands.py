@@ -50,7 +50,7 @@ class Command(NamedTuple):
         return {match["name"]: match["value"] is not None for match in _OPTION.finditer(self.arguments)}
 
 
-class Option(NamedTuple):
+class MagicOption(NamedTuple):
     """An option of ``%tool`` or ``%%agent``.
 
     Attributes:
@@ -73,10 +73,10 @@ class Option(NamedTuple):
         return f"{self.name} {self.value}".rstrip()
 
 
-class Options:
+class MagicOptions:
     """The options of one magic, in the order in which help shows them."""
 
-    def __init__(self, *options: Option) -> None:
+    def __init__(self, *options: MagicOption) -> None:
         self.all = options
         self.by_name = {name: option for option in options for name in (option.name, option.other_name) if name}
 
@@ -93,21 +93,23 @@ class Options:
         return _documented(function, self.help())
 
 
-_OUTPUT = Option("-o", "VAR", "bind the result to a variable", "output", "--output")
-_QUIET = Option("-q", "", "show no card (a request for approval is still shown)", "quiet", "--quiet")
-_BACKGROUND = Option("--bg", "", "run in the background and return a handle", "background", "--background")
-TOOL_OPTIONS = Options(
+_OUTPUT = MagicOption("-o", "VAR", "bind the result to a variable", "output", "--output")
+_QUIET = MagicOption("-q", "", "show no card (a request for approval is still shown)", "quiet", "--quiet")
+_BACKGROUND = MagicOption("--bg", "", "run in the background and return a handle", "background", "--background")
+TOOL_OPTIONS = MagicOptions(
     _OUTPUT,
     _QUIET,
-    Option("--dry-run", "", "show which approvals it needs and which rule decides; run nothing", "dry_run"),
-    Option("--timeout", "SECONDS", "stop the call after this time (waiting for approval does not count)", "timeout"),
-    Option("--agent", "NAME", "whose rules apply", "agent"),
+    MagicOption("--dry-run", "", "show which approvals it needs and which rule decides; run nothing", "dry_run"),
+    MagicOption(
+        "--timeout", "SECONDS", "stop the call after this time (waiting for approval does not count)", "timeout"
+    ),
+    MagicOption("--agent", "NAME", "whose rules apply", "agent"),
     _BACKGROUND,
-    Option("--from", "VAR", "take arguments from a dict or a model, or the body from a string", "sources"),
-    Option("--help", "", "show the tool's arguments", "help", "-h"),
+    MagicOption("--from", "VAR", "take arguments from a dict or a model, or the body from a string", "sources"),
+    MagicOption("--help", "", "show the tool's arguments", "help", "-h"),
 )
-AGENT_OPTIONS = Options(
-    Option(
+AGENT_OPTIONS = MagicOptions(
+    MagicOption(
         "-m",
         "MODEL",
         "the model: provider:model (openai:gpt-5), provider/model or scripted:FILE; by default the last one used, then "
@@ -115,22 +117,24 @@ AGENT_OPTIONS = Options(
         "model",
         "--model",
     ),
-    Option("-a", "AGENT", "the agent: build, plan, or one of yours", "agent", "--agent"),
-    Option("--session", "ID", "continue this session (its id or title)", "session"),
-    Option("--new", "", "start a new session", "new"),
-    Option("--max-steps", "N", "the most steps of the model", "max_steps"),
-    Option(
+    MagicOption("-a", "AGENT", "the agent: build, plan, or one of yours", "agent", "--agent"),
+    MagicOption("--session", "ID", "continue this session (its id or title)", "session"),
+    MagicOption("--new", "", "start a new session", "new"),
+    MagicOption("--max-steps", "N", "the most steps of the model", "max_steps"),
+    MagicOption(
         "--json",
         "SCHEMA",
         "the answer must fit this JSON schema: {...}, a variable, or a .json file; it becomes r.value",
         "format",
     ),
-    Option("--type", "NAME", "the same with a type: a pydantic model, a dataclass, list[int] in a variable", "format"),
-    Option("--mode", "MODE", "the session's permission mode: default, ask, accept-edits, plan, bypass", "mode"),
-    Option("--record", "FILE", "keep the conversation as a script that scripted:FILE replays", "record"),
+    MagicOption(
+        "--type", "NAME", "the same with a type: a pydantic model, a dataclass, list[int] in a variable", "format"
+    ),
+    MagicOption("--mode", "MODE", "the session's permission mode: default, ask, accept-edits, plan, bypass", "mode"),
+    MagicOption("--record", "FILE", "keep the conversation as a script that scripted:FILE replays", "record"),
     _OUTPUT,
     _QUIET,
-    Option(
+    MagicOption(
         "--bg", "", "run in the background and return a handle with .result(), .cancel()", "background", "--background"
     ),
 )
@@ -159,7 +163,7 @@ class MagicCommands:
         """How a command is typed."""
         return f"{self.magic} {name} {self.by_name[name].arguments}".rstrip()
 
-    def unknown(self, name: str) -> InvalidArgumentsError:
+    def unknown_subcommand(self, name: str) -> InvalidArgumentsError:
         """The error for a subcommand that does not exist."""
         near = [f"{self.magic} {known}" for known in near_names(name, self.by_name)]
         hint = suggestion(near) or f" There are {', '.join(self.by_name)}."

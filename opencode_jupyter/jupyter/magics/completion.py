@@ -19,7 +19,7 @@ from IPython.core.completer import SimpleCompletion
 from ...core.permission import ACTIONS
 from ...core.permission.modes import MODES
 from ...core.repair import correct_name
-from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands, Options
+from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOL_OPTIONS, TOOLS, MagicCommands, MagicOptions
 from .line_help import KEY, open_fields, tool_at, typed_words
 from .line_syntax import quote
 from .parameters import Field, Spec, spec_of
@@ -104,7 +104,7 @@ class _Completer:
 
     # ------------------------------------------------------------------ options
 
-    def _option_value(self, options: Options) -> Choices | None:
+    def _option_value(self, options: MagicOptions) -> Choices | None:
         """Values of the option before the cursor; None where there is none that takes a value."""
         if not options.takes_value(self.last):
             return None
@@ -130,7 +130,7 @@ class _Completer:
             return self._variables(_holds_arguments if option.name == "--from" else _is_no_function), self.word
         return by_value[option.value](), self.word
 
-    def _options(self, options: Options, present: list[str]) -> list[Choice]:
+    def _options(self, options: MagicOptions, present: list[str]) -> list[Choice]:
         names = (option.name for option in options.all if option.name not in present)
         return [(name, "option") for name in names if name.startswith(self.word)]
 

@@ -62,7 +62,7 @@ def _record(call: dict[str, Any], folder: str) -> dict[str, Any]:
     return {
         **call,
         "folder": folder,
-        "time": moment(call["time"]),
+        "time": local_datetime(call["time"]),
         "state": state_of(call["state"], call["outcome"], call["failure"]),
         "status": call["state"],
     }
@@ -74,12 +74,12 @@ def display_row(record: dict[str, Any]) -> dict[str, Any]:
         **record,
         "time": local_time(record["time"]),
         "title": " ".join(record["title"].split()),
-        "took": _took(record),
+        "took": _duration_text(record),
         "by": "you" if record["by"] == "user" else record["agent"] or "model",
     }
 
 
-def moment(milliseconds: float) -> datetime:
+def local_datetime(milliseconds: float) -> datetime:
     """A stored time in the user's own time zone."""
     return datetime.fromtimestamp(milliseconds / 1000).replace(microsecond=0)  # noqa: DTZ006
 
@@ -90,7 +90,7 @@ def local_time(time: datetime) -> str:
     return f"{time:%H:%M:%S}" if is_today else f"{time:%Y-%m-%d %H:%M}"
 
 
-def _took(record: dict[str, Any]) -> str:
+def _duration_text(record: dict[str, Any]) -> str:
     """How long it ran, and how long it waited for a person."""
     seconds, waited = record["seconds"], record["waited"] or 0.0
     pieces = [] if seconds is None or record["state"] == "denied" else [duration(max(0.0, seconds - waited) * 1000)]

@@ -27,7 +27,7 @@ NESTED = frozenset({"run_line_magic", "run_cell_magic", "run_cell", "_run_cell",
 def await_magics(lines: list[str]) -> list[str]:
     """Rewrite the lines of a transformed cell; lines without magics of ours are returned unchanged."""
     source = "".join(lines)
-    if not any(f"('{magic}'" in source for magic in AWAITED) or _nested():
+    if not any(f"('{magic}'" in source for magic in AWAITED) or _is_nested():
         return lines
     try:
         tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -35,10 +35,10 @@ def await_magics(lines: list[str]) -> list[str]:
         return lines
     finder = _Finder()
     finder.visit(tree)
-    return _rewrite(source, finder) if finder.found else lines
+    return _rewrite(source, finder) if finder.magic_calls else lines
 
 
-def _nested() -> bool:
+def _is_nested() -> bool:
     """Whether a magic or `run_cell` inside a running cell asked for the transformation."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
@@ -55,7 +55,7 @@ class _Finder(ast.NodeVisitor):
     """Finds calls of our magics where ``await`` is allowed."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[ast.Call, str]] = []
+        self.magic_calls: list[tuple[ast.Call, str]] = []
         self.awaited: set[ast.expr] = set()
         """Calls after an ``await`` of the user's."""
         self._allowed = [True]
@@ -102,7 +102,7 @@ class _Finder(ast.NodeVisitor):
             and node.args[0].value in AWAITED
             and not _empty_body(node)
         ):
-            self.found.append((node, node.args[0].value))
+            self.magic_calls.append((node, node.args[0].value))
         self.generic_visit(node)
 
 
@@ -115,7 +115,7 @@ def _empty_body(node: ast.Call) -> bool:
 def _rewrite(source: str, finder: _Finder) -> list[str]:
     # Lines as Python counts them (str.splitlines knows more ends); ast counts columns in bytes.
     rows = [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", source)]
-    for node, magic in sorted(finder.found, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
+    for node, magic in sorted(finder.magic_calls, key=lambda f: (f[0].lineno, f[0].col_offset), reverse=True):
         row = rows[node.lineno - 1]
         head, rest = row[: node.col_offset], row[node.col_offset :]
         name = node.args[0]

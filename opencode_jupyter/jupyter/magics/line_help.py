@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...core.repair import correct_name
-from .commands import AGENT_OPTIONS, TOOL_OPTIONS, Options
+from .commands import AGENT_OPTIONS, TOOL_OPTIONS, MagicOptions
 from .line_syntax import BLANK
 from .parameters import Field, Spec, spec_of, usage
 
@@ -169,7 +169,7 @@ def _tool_described(spec: Spec) -> str:
     return (summary(spec.tool) or next(filter(None, lines), ""))[:DESCRIPTION]
 
 
-def _option(options: Options, word: str) -> dict[str, Any]:
+def _option(options: MagicOptions, word: str) -> dict[str, Any]:
     option = options.by_name[word]
     return {"kind": "option", "name": option.usage, "description": option.help}
 

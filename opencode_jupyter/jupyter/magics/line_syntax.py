@@ -37,7 +37,7 @@ VARIABLE = re.compile(rf"\{{{EXPRESSION}\}}")
 """The same in braces."""
 
 
-class Word(NamedTuple):
+class LineWord(NamedTuple):
     """One word of a line.
 
     Attributes:
@@ -72,7 +72,7 @@ def line_error(message: str, line: str, position: int, tool: str = "") -> Invali
     return InvalidArgumentsError(f"{message}\n  {before}{shown}{after}\n  {caret}", tool=tool)
 
 
-def next_word(line: str, position: int = 0) -> Word | None:
+def next_word(line: str, position: int = 0) -> LineWord | None:
     """The first word at or after `position`; None at the end of the line.
 
     Raises:
@@ -90,7 +90,7 @@ def next_word(line: str, position: int = 0) -> Word | None:
     return _value(line, start, match.end(), key)
 
 
-def words(line: str, position: int = 0) -> list[Word]:
+def words(line: str, position: int = 0) -> list[LineWord]:
     """All words from `position` on; see `next_word`."""
     line_words = []
     word = next_word(line, position)
@@ -128,13 +128,13 @@ def quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _value(line: str, start: int, position: int, key: str | None) -> Word:
+def _value(line: str, start: int, position: int, key: str | None) -> LineWord:
     fstring = _FSTRING.match(line, position)
     if fstring is not None:
         end = _end_of_quote(line, fstring.end() - 1, python=True)
         if end >= len(line) or line[end] in BLANK:
             raw = line[position:end]
-            return Word(raw, raw, start, end, key, None, "fstring", quoted=True)
+            return LineWord(raw, raw, start, end, key, None, "fstring", quoted=True)
     pieces: list[str] = []
     at = position
     while at < len(line) and line[at] not in BLANK:
@@ -154,7 +154,9 @@ def _value(line: str, start: int, position: int, key: str | None) -> Word:
         else:
             pieces.append(char)
             at += 1
-    return Word("".join(pieces), line[position:at], start, at, key, quoted=line[position : position + 1] in ("'", '"'))
+    return LineWord(
+        "".join(pieces), line[position:at], start, at, key, quoted=line[position : position + 1] in ("'", '"')
+    )
 
 
 def _end_of_quote(line: str, position: int, *, python: bool = False) -> int:
@@ -169,7 +171,7 @@ def _end_of_quote(line: str, position: int, *, python: bool = False) -> int:
     raise line_error(f"Unclosed quote: this {mark} has no partner.", line, position)
 
 
-def _json(line: str, start: int, position: int, key: str) -> Word:
+def _json(line: str, start: int, position: int, key: str) -> LineWord:
     if line[position : position + 1] == "'":  # JSON has no single quotes: they keep it together, as in a shell
         end = _end_of_quote(line, position)
         value, stop = _decode(line, position + 1, end - 1)
@@ -181,11 +183,11 @@ def _json(line: str, start: int, position: int, key: str) -> Word:
         variable = VARIABLE.match(line, position)
         if variable is not None and line[variable.end() : variable.end() + 1] in ("", *BLANK):
             end = variable.end()  # {name} is no JSON: the user's variable
-            return Word(variable["expression"], line[position:end], start, end, key, None, "variable", quoted=True)
+            return LineWord(variable["expression"], line[position:end], start, end, key, None, "variable", quoted=True)
         value, end = _decode(line, position)
         if end < len(line) and line[end] not in BLANK:
             raise line_error("The JSON value ends before this.", line, end)
-    return Word(line[position:end], line[position:end], start, end, key, value, "json", quoted=True)
+    return LineWord(line[position:end], line[position:end], start, end, key, value, "json", quoted=True)
 
 
 def _decode(line: str, position: int, end: int | None = None) -> tuple[Any, int]:
@@ -222,7 +224,7 @@ def _evaluated(expression: str, user_ns: Mapping[str, Any]) -> Any:
     return eval(expression, dict(user_ns))  # noqa: S307
 
 
-def evaluate(word: Word, line: str, user_ns: Mapping[str, Any]) -> str:
+def evaluate(word: LineWord, line: str, user_ns: Mapping[str, Any]) -> str:
     """The text of an ``f"..."`` word.
 
     Args:
@@ -261,7 +263,7 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
     return VARIABLE.sub(value, text)
 
 
-def check_filled(word: Word, line: str, user_ns: Mapping[str, Any]) -> None:
+def check_filled(word: LineWord, line: str, user_ns: Mapping[str, Any]) -> None:
     """Check that every ``{name}`` in a word is a value of the user's, which `fill` has filled in.
 
     Raises:
@@ -385,7 +387,7 @@ def _in_command(match: re.Match[str], context: str, user_ns: Mapping[str, Any]) 
     return head + quoted + tail
 
 
-def value_of(word: Word, line: str, user_ns: Mapping[str, Any]) -> Any:
+def value_of(word: LineWord, line: str, user_ns: Mapping[str, Any]) -> Any:
     """The value of ``name:={variable}``, as it is.
 
     Raises:

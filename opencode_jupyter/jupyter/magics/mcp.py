@@ -15,7 +15,7 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.secrets import is_secret_name
 from ...core.suggestions import did_you_mean
 from ...text.visible import visible
-from ..tables import Message, Table
+from ..tables import Notice, Table
 from .command_line import CommandLine, as_typed
 from .commands import MCP
 from .help import summary
@@ -66,7 +66,7 @@ class McpLine(CommandLine):
         Raises:
             InvalidArgumentsError: there is none, or no such server.
         """
-        return self.known(self.next("Which server?"))
+        return self.server_name(self.next("Which server?"))
 
     def only_server(self) -> str:
         """The server that the one word left names; see `server`."""
@@ -74,7 +74,7 @@ class McpLine(CommandLine):
         self.end()
         return name
 
-    def known(self, name: str) -> str:
+    def server_name(self, name: str) -> str:
         """A server's name.
 
         Raises:
@@ -90,7 +90,7 @@ class McpLine(CommandLine):
         """A server's configuration."""
         return self.servers.specs()[name]
 
-    def connected(self, name: str) -> ServerStatus:
+    def connect(self, name: str) -> ServerStatus:
         """A server's status, connected if it can be. One that was switched off stays so.
 
         Raises:
@@ -119,19 +119,19 @@ def _disconnect(line: McpLine) -> Table:
     return server_table(line, name, line.wait(line.servers.disconnect(name)))
 
 
-def _logs(line: McpLine) -> Message:
+def _logs(line: McpLine) -> Notice:
     limit, name = line.count(LOG_LINES), line.only_server()
     lines = [visible(COLOURS.sub("", text)) for text in line.servers.logs(name)]
     if not lines:
-        return Message(f"The log of {name} is empty.")
+        return Notice(f"The log of {name} is empty.")
     earlier = len(lines) - limit
     head = [f"({earlier} earlier lines: %mcp logs {name} -n {len(lines)})"] if earlier > 0 else []
-    return Message("\n".join([*head, *lines[-limit:]]))
+    return Notice("\n".join([*head, *lines[-limit:]]))
 
 
 def _tools(line: McpLine) -> Table:
     name = line.only_server()
-    status = line.connected(name)
+    status = line.connect(name)
     rows = [
         {"tool": tool.id, "description": summary(tool)}
         for tool in line.servers.tools()
@@ -193,24 +193,24 @@ def _file_name(workspace: Workspace, name: str) -> str:
 
 
 def _add(line: McpLine) -> Table:
-    place = _place(line)
+    scope = _scope_option(line)
     name, entry = _entry(line)
     before = line.servers.specs().get(name)
     notes = [f"Replaces the one from {_file_name(line.workspace, before.source)}."] if before is not None else []
-    if place is None:
+    if scope is None:
         # the session's entry is used as it is; a file's is filled in when it is read
         status = line.wait(line.servers.add(name, _filled(entry)))
         notes.append("Until the kernel ends; --save keeps it in this project, --global for you everywhere.")
         return server_table(line, name, status, tuple(notes))
     entry["type"] = "local" if "command" in entry else "remote"  # the file's reader tries both ways to reach one
-    path = line.notebook.on_engine(_save, line, name, entry, place)
+    path = line.notebook.on_engine(_save, line, name, entry, scope)
     notes.append(f"Saved in {_file_name(line.workspace, str(path))}.")
     notes += [f"It holds {what} as text; {hint}" for what, hint in _secrets(entry)]
     status = line.wait(line.servers.connect(name))
     return server_table(line, name, status, tuple(notes))
 
 
-def _remove(line: McpLine) -> Message:
+def _remove(line: McpLine) -> Notice:
     keep = not (line.flag("--save") | line.flag("--global"))
     name = line.only_server()
     spec = line.spec(name)
@@ -218,9 +218,9 @@ def _remove(line: McpLine) -> Message:
     if line.wait(line.servers.remove(name)):
         remaining = line.servers.specs().get(name)
         if remaining is None:
-            return Message(f"Removed {name}.")
+            return Notice(f"Removed {name}.")
         if keep:
-            return Message(
+            return Notice(
                 f"Removed {name} as it was added here; {_file_name(line.workspace, remaining.source)} still defines it."
             )
         spec = remaining
@@ -237,7 +237,7 @@ def _remove(line: McpLine) -> Message:
         raise ToolError(f"{source} has no {name} under mcp; remove it by hand where it is set.")
     remaining = line.servers.specs().get(name)
     note = f" {_file_name(line.workspace, remaining.source)} still defines it." if remaining is not None else ""
-    return Message(f"Removed {name}, also from {source}.{note}")
+    return Notice(f"Removed {name}, also from {source}.{note}")
 
 
 async def _end_login(line: McpLine, name: str) -> None:
@@ -247,7 +247,7 @@ async def _end_login(line: McpLine, name: str) -> None:
         await line.workspace.service(Logins).cancel(name)
 
 
-def _place(line: McpLine) -> Scope | None:
+def _scope_option(line: McpLine) -> Scope | None:
     save, everywhere = line.flag("--save"), line.flag("--global")
     return "user" if everywhere else "project" if save else None
 
@@ -335,9 +335,9 @@ def _files(line: McpLine) -> ConfigFiles:
     return ConfigFiles(workspace.directory, workspace.worktree, workspace.overrides)
 
 
-def _save(line: McpLine, name: str, entry: dict[str, Any], place: Scope) -> Path:
+def _save(line: McpLine, name: str, entry: dict[str, Any], scope: Scope) -> Path:
     """Write it down and read it again. Whoever typed it need not be asked whether to trust it."""
-    path = _files(line).save_server(name, entry, place)
+    path = _files(line).save_server(name, entry, scope)
     line.workspace.reload_config()
     spec = line.servers.specs().get(name)
     if spec is not None and not spec.own and Path(spec.source) == path:

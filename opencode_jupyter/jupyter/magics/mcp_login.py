@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...core.errors import InvalidArgumentsError, ToolError
-from ..tables import Message
+from ..tables import Notice
 from .mcp import McpLine, server_table
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def log_in(line: McpLine) -> Any:
         raise InvalidArgumentsError(f"--forget and --code cannot be combined. {line.usage}")
     logins = line.workspace.service(Logins)
     if forget:
-        return Message(line.wait(forget_login(line.servers, logins, name)))
+        return Notice(line.wait(forget_login(line.servers, logins, name)))
     if code is not None:
         return _finish(line, logins, name, code)
     if not line.servers.is_trusted(line.spec(name)):
         raise ToolError(f"The MCP server {name} is not trusted yet; run %tools trust")
     login = line.wait(_start_login(line, logins, name))
     if not login.url:
-        return Message(line.wait(login.wait()))
+        return Notice(line.wait(login.wait()))
     waits = not no_wait and login.redirect.listening and line.notebook.is_attended() and can_browse()
     link = LoginLink(name, login.url, waits, login.redirect.listening)
     return _wait_for_login(line, login, link) if waits else link
@@ -94,11 +94,11 @@ def _finish(line: McpLine, logins: Logins, name: str, code: str) -> Any:
     if login is None:
         raise ToolError(f"No login at {name} is under way in this kernel; start one: %mcp auth {name}")
 
-    async def work() -> str:
+    async def log_in() -> str:
         login.redirect.paste(code)
         return await login.wait()
 
-    text = line.wait(work())
+    text = line.wait(log_in())
     return server_table(line, name, line.servers.status()[name], (text,))
 
 
@@ -124,7 +124,7 @@ def _wait_for_login(line: McpLine, login: Login, link: LoginLink) -> Any:
 def _settle(handle: Any, text: str) -> None:
     """Remove the address from the notebook: it cannot be used any more."""
     if handle is not None:
-        handle.update(Message(text))
+        handle.update(Notice(text))
 
 
 def _open(url: str) -> None:

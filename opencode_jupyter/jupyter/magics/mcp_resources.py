@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.suggestions import near_names, suggestion
 from ...text.visible import visible
-from ..tables import Message, Table
+from ..tables import Notice, Table
 from .mcp import problem_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def list_prompts(line: McpLine) -> Table:
     return Table(rows, ("prompt", "arguments", "description"), notes=notes, empty="No prompts.")
 
 
-def show_prompt(line: McpLine) -> Message:
+def show_prompt(line: McpLine) -> Notice:
     """``%mcp prompt``: a prompt's messages, with arguments filled in."""
     server, key = _split(line, line.next("Which prompt?"))
     if not key and line.rest and line.rest[0].key is None:
@@ -80,8 +80,8 @@ def show_prompt(line: McpLine) -> Message:
         _explain(line, server, key, arguments)
         raise error from None
     if len(messages) == 1:
-        return Message(messages[0]["text"])
-    return Message("\n\n".join(f"{message['role']}: {message['text']}" for message in messages))
+        return Notice(messages[0]["text"])
+    return Notice("\n\n".join(f"{message['role']}: {message['text']}" for message in messages))
 
 
 def list_resources(line: McpLine) -> Table:
@@ -111,7 +111,7 @@ def _optional_server(line: McpLine) -> str | None:
     server = line.server() if line.rest else None
     line.end()
     if server is not None:
-        status = line.connected(server)
+        status = line.connect(server)
         if status.state != "connected":
             raise ToolError(problem_of(status) or f"{server} is not connected.")
     return server
@@ -123,7 +123,7 @@ def _split(line: McpLine, text: str) -> tuple[str, str]:
         if text == name or text.startswith((f"{name}/", f"{name}:")):
             return name, text[len(name) + 1 :]
     head = text.partition("/")[0]
-    return line.known(head), text.partition("/")[2]
+    return line.server_name(head), text.partition("/")[2]
 
 
 def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) -> None:
@@ -133,9 +133,9 @@ def _explain(line: McpLine, server: str, key: str, arguments: dict[str, str]) ->
         near = [f"{server}/{name}" for name in near_names(key, prompts)]
         hint = suggestion(near) or f" It has {', '.join(prompts)}."
         raise InvalidArgumentsError(f"{server} has no prompt {key}.{hint}")
-    known = {argument["name"]: argument for argument in prompts[key].arguments} if prompts else {}
-    missing = [name for name, argument in known.items() if argument.get("required") and name not in arguments]
-    unknown = [name for name in arguments if name not in known] if prompts else []
+    declared = {argument["name"]: argument for argument in prompts[key].arguments} if prompts else {}
+    missing = [name for name, argument in declared.items() if argument.get("required") and name not in arguments]
+    unknown = [name for name in arguments if name not in declared] if prompts else []
     if missing or unknown:
         problems = [f"wants {', '.join(missing)}" if missing else "", f"has no {', '.join(unknown)}" if unknown else ""]
         raise InvalidArgumentsError(f"The prompt {server}/{key} {' and '.join(filter(None, problems))}.")

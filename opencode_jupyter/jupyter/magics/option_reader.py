@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import InvalidArgumentsError
 from ...core.suggestions import did_you_mean
-from .commands import Option, Options
+from .commands import MagicOption, MagicOptions
 from .line_syntax import json_object, line_error, next_word, skip_blanks
 
 
@@ -21,13 +21,13 @@ class OptionWord(NamedTuple):
         end: where the rest of the line begins.
     """
 
-    option: Option
+    option: MagicOption
     value: Any
     start: int
     end: int
 
 
-def read_option(options: Options, line: str, start: int, advice: str) -> OptionWord:
+def read_option(options: MagicOptions, line: str, start: int, advice: str) -> OptionWord:
     """The option that begins at `start`.
 
     Args:
@@ -64,7 +64,7 @@ def read_option(options: Options, line: str, start: int, advice: str) -> OptionW
         raise line_error(str(error), line, word.start) from None
 
 
-def checked_value(option: Option, text: str) -> Any:
+def checked_value(option: MagicOption, text: str) -> Any:
     """The value that an option's text stands for.
 
     Raises:

@@ -146,7 +146,7 @@ class Spec:
                 return by_name[name]
         return None
 
-    def near(self, key: str) -> list[str]:
+    def similar_fields(self, key: str) -> list[str]:
         """Names of fields that look like `key`."""
         lowered = {f.name.replace("_", "").lower(): f.name for f in self.fields}
         plain = key.replace("_", "").replace("-", "").lower()
@@ -387,12 +387,12 @@ def _scalar(spec: Spec, name: str, value: Any) -> Any:
 
 def _missing(spec: Spec, missing: list[Field]) -> str:
     if len(missing) == 1:
-        return f"{spec.tool.id}: {_about(missing[0], 'is missing')}"
+        return f"{spec.tool.id}: {_field_description(missing[0], 'is missing')}"
     names = " and ".join(f.name for f in missing)
-    return f"{spec.tool.id}: {names} are missing:" + "".join(f"\n  {_about(field)}" for field in missing)
+    return f"{spec.tool.id}: {names} are missing:" + "".join(f"\n  {_field_description(field)}" for field in missing)
 
 
-def _about(field: Field, state: str = "") -> str:
+def _field_description(field: Field, state: str = "") -> str:
     line = next(iter(field.description.splitlines()), "")
     line = line if len(line) <= 160 else line[:157] + "..."
     return f"{field.name} ({field.type}) {state}".rstrip() + (f": {line}" if line else "")

@@ -17,11 +17,11 @@ from ...runtime.sandbox.policy import PROFILES, Profile
 from ...runtime.sandbox.service import Sandbox
 from ..cards.call_json import decision_json
 from ..cards.wording import decision_sentence
-from ..tables import Confirmation, Message, Table, Warned
+from ..tables import Confirmation, Notice, Table, WarningNotice
 from .command_line import as_typed
 from .commands import PERMISSIONS
 from .help import rule_now
-from .history import local_time, moment
+from .history import local_datetime, local_time
 from .option_reader import whole_number
 from .rule_changes import (
     OF_COMMANDS,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...core.sessions import Session
     from ...workspace import Workspace
     from ..notebook import Notebook
-    from .line_syntax import Word
+    from .line_syntax import LineWord
 
 _COLUMNS = ("n", "permission", "pattern", "action", "origin")
 _HISTORY_COLUMNS = ("time", "permission", "patterns", "action", "decision")
@@ -169,7 +169,7 @@ def _history(line: PermissionLine) -> Table:
     decisions = list(line.workspace.permissions.history)[-limit:]
     rows = [
         {
-            "time": moment(decision.time),
+            "time": local_datetime(decision.time),
             "permission": decision.permission,
             "patterns": list(decision.patterns),
             "action": decision.action,
@@ -208,7 +208,7 @@ def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False
     rows = [
         {
             **entry,
-            "time": moment(entry["time"]),
+            "time": local_datetime(entry["time"]),
             "rule": "; ".join(dict.fromkeys(f"{r['permission']} {r['pattern']} {r['action']}" for r in entry["rules"])),
             "origin": "; ".join(dict.fromkeys(r.get("origin") or "" for r in entry["rules"])),
         }
@@ -218,24 +218,24 @@ def show_log(workspace: Workspace, limit: int = HISTORY, *, verify: bool = False
     return Table(rows, _LOG_COLUMNS, empty="No decisions yet.", notes=[note] if rows else [])
 
 
-def _mode(line: PermissionLine) -> Message:
+def _mode(line: PermissionLine) -> Notice:
     session_name = line.option("--session")
     session = None if session_name is None else line.named_session(session_name)
     name = " ".join(map(as_typed, line.rest))
-    message: Message = line.notebook.on_engine(show_mode, line.workspace, name, session)
+    message: Notice = line.notebook.on_engine(show_mode, line.workspace, name, session)
     return message
 
 
-def show_mode(workspace: Workspace, name: str = "", session: Session | None = None) -> Message:
+def show_mode(workspace: Workspace, name: str = "", session: Session | None = None) -> Notice:
     """Show the mode, or set it."""
     where = f" of session {session.id}" if session is not None else ""
     if not name:
         name = mode_of(workspace, session)
         others = "\n".join(f"  {n:<13} {mode.description}" for n, mode in MODES.items())
-        return Message(f"Mode{where} {name}: {MODES[name].description}.\n{others}")
+        return Notice(f"Mode{where} {name}: {MODES[name].description}.\n{others}")
     before = set_mode(workspace, session, name)
     text = f"Mode{where} {name}: {MODES[name].description}." + (f" (It was {before}.)" if before != name else "")
-    return Warned(text) if name == BYPASS else Message(text)
+    return WarningNotice(text) if name == BYPASS else Notice(text)
 
 
 def _test(line: PermissionLine) -> Table:
@@ -258,7 +258,7 @@ def _test(line: PermissionLine) -> Table:
     return Table([row], title=f"{permission} {pattern}: {rule.action}", notes=notes)
 
 
-def _patterns(permission: str, rest: list[Word], line: str) -> list[str]:
+def _patterns(permission: str, rest: list[LineWord], line: str) -> list[str]:
     """The patterns of a line. A command's words belong together: ``git *`` must not become ``git`` and ``*``."""
     if not rest:
         return ["*"]
@@ -281,7 +281,7 @@ def _exact_commands(permission: str, patterns: list[str]) -> list[str]:
     ]
 
 
-def _project_option(rest: list[Word], line: str) -> tuple[list[Word], str, bool]:
+def _project_option(rest: list[LineWord], line: str) -> tuple[list[LineWord], str, bool]:
     """The words without ``--project``, which is the first or last one (elsewhere it may be a command's own)."""
     for index in (0, -1):
         if rest and rest[index].text == PROJECT and not rest[index].quoted and rest[index].key is None:

@@ -73,7 +73,7 @@ class ToolMagics(NotebookSettings, _ShellMagics):
         self.apply()
 
     def _in_use(self) -> bool:
-        return hasattr(self, "_state") and self._state.built is not None
+        return hasattr(self, "_state") and self._state.existing_notebook is not None
 
     @no_var_expand
     @needs_local_scope
@@ -250,12 +250,12 @@ def register(shell: Any, state: ExtensionState) -> None:
     }
     magics = (ToolMagics(shell, state), AgentMagics(shell, state))
     shell.register_magics(*magics)
-    manager.lsmagic = partial(_listed, manager)
+    manager.lsmagic = partial(_list_typed_magics, manager)
     shell.input_transformer_manager.token_transformers.append(ToolQuestion)
     shell._opencode_magics = (magics, before)
 
 
-def _listed(manager: Any) -> dict[str, dict[str, Any]]:
+def _list_typed_magics(manager: Any) -> dict[str, dict[str, Any]]:
     """What completion and ``%lsmagic`` list: all magics that are meant to be typed."""
     return {
         kind: {name: magic for name, magic in known.items() if not (name in _LINE and name.endswith(HIDDEN))}

@@ -15,10 +15,10 @@ from ...core.store.store import Store
 from ...text.visible import visible
 from ..cards.labels import label_of_wire
 from ..cards.wording import duration
-from ..tables import Message, Table
+from ..tables import Notice, Table
 from .command_line import CommandLine, as_typed
 from .commands import SESSIONS
-from .history import moment, state_of
+from .history import local_datetime, state_of
 
 if TYPE_CHECKING:
     from ...core.sessions import Session
@@ -199,7 +199,7 @@ def _row(line: SessionLine, number: int, session: dict[str, Any]) -> dict[str, A
     return {
         "#": number,
         "title": info.get("title") or "",
-        "changed": _moment((info.get("time") or {}).get("updated")),
+        "changed": _local_datetime((info.get("time") or {}).get("updated")),
         "messages": session["messages"],
         "calls": session["calls"],
         "model": f"{model.get('providerID')}:{model.get('id')}" if model else "",
@@ -211,12 +211,12 @@ def _row(line: SessionLine, number: int, session: dict[str, Any]) -> dict[str, A
     }
 
 
-def _open(line: SessionLine) -> Message:
+def _open(line: SessionLine) -> Notice:
     session = line.session(required=True)
     line.end()
     line.notebook.agent_session = session
     count = len(session.messages)
-    return Message(f"{session.title} ({session.id}): {count} messages. The next %%agent continues it.")
+    return Notice(f"{session.title} ({session.id}): {count} messages. The next %%agent continues it.")
 
 
 def _show(line: SessionLine) -> Table:
@@ -296,7 +296,7 @@ def _part_text(kind: str, part: dict[str, Any], state: dict[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in part.items() if key not in omitted)
 
 
-def _fork(line: SessionLine) -> Message:
+def _fork(line: SessionLine) -> Notice:
     from ...agent.forking import fork
 
     at, session = line.option("--at"), line.session()
@@ -309,10 +309,10 @@ def _fork(line: SessionLine) -> Message:
     copy = line.wait(fork(line.workspace, session, before))
     line.notebook.agent_session = copy
     count = len(copy.messages)
-    return Message(f"{copy.title} ({copy.id}): {count} messages. The next %%agent continues it; no file was changed.")
+    return Notice(f"{copy.title} ({copy.id}): {count} messages. The next %%agent continues it; no file was changed.")
 
 
-def _undo(line: SessionLine) -> Message:
+def _undo(line: SessionLine) -> Notice:
     from ...agent.revert import revert, unrevert
 
     redo, force, session = line.flag("--redo"), line.flag("--force"), line.session()
@@ -321,10 +321,10 @@ def _undo(line: SessionLine) -> Message:
     work = unrevert(workspace, session, force=force) if redo else revert(workspace, session, force=force)
     summary = line.wait(work)
     hint = "" if redo else "\n%sessions undo --redo restores it, until the next %%agent."
-    return Message(f"{session.title}: {summary}{hint}")
+    return Notice(f"{session.title}: {summary}{hint}")
 
 
-def _rename(line: SessionLine) -> Message:
+def _rename(line: SessionLine) -> Notice:
     title = line.last("What title?").strip()
     session = line.session()
     line.end()
@@ -332,10 +332,10 @@ def _rename(line: SessionLine) -> Message:
         raise InvalidArgumentsError(f"A title needs a letter. {line.usage}")
     before, session.title = session.title, title
     line.notebook.on_engine(line.workspace.sessions.save, session)
-    return Message(f"{before} is now called {title} ({session.id}).")
+    return Notice(f"{before} is now called {title} ({session.id}).")
 
 
-def _delete(line: SessionLine) -> Message:
+def _delete(line: SessionLine) -> Notice:
     is_confirmed = line.flag("--yes")
     chosen = []
     while line.rest:
@@ -352,7 +352,7 @@ def _delete(line: SessionLine) -> Message:
         if line.current_id() == session.id:
             line.notebook.agent_session = None
     also = f", and {children} that {'it' if len(unique) == 1 else 'they'} started" if children else ""
-    return Message(f"Deleted: {', '.join(session.title.rstrip('.') for session in unique)}{also}. No file was changed.")
+    return Notice(f"Deleted: {', '.join(session.title.rstrip('.') for session in unique)}{also}. No file was changed.")
 
 
 async def _delete_with_children(line: SessionLine, id: str) -> int:
@@ -369,16 +369,16 @@ async def _delete_with_children(line: SessionLine, id: str) -> int:
     return children
 
 
-def _moment(milliseconds: Any) -> datetime | None:
+def _local_datetime(milliseconds: Any) -> datetime | None:
     if not isinstance(milliseconds, (int, float)):
         return None
     try:
-        return moment(milliseconds)
+        return local_datetime(milliseconds)
     except (ValueError, OverflowError, OSError):
         return None  # a time of another program's, after the year 9999
 
 
-def _export(line: SessionLine) -> Message:
+def _export(line: SessionLine) -> Notice:
     from ...agent import exchange
 
     jsonl, otel = line.flag("--jsonl"), line.flag("--otel")
@@ -394,15 +394,15 @@ def _export(line: SessionLine) -> Message:
     workspace = line.workspace
     if jsonl:
         line.wait(exchange.export_jsonl(workspace, session, path))
-        return Message(f"Exported the events of {session.title} to {path}, one JSON object per line.")
+        return Notice(f"Exported the events of {session.title} to {path}, one JSON object per line.")
     if otel:
         line.wait(exchange.export_otlp(workspace, session, path, content=content))
-        return Message(f"Exported the spans of {session.title} to {path} as OTLP JSON, for OpenTelemetry collectors.")
+        return Notice(f"Exported the spans of {session.title} to {path} as OTLP JSON, for OpenTelemetry collectors.")
     line.wait(exchange.export_file(workspace, session, path))
-    return Message(f"Exported {session.title} to {path}. In OpenCode: opencode import {path.name}")
+    return Notice(f"Exported {session.title} to {path}. In OpenCode: opencode import {path.name}")
 
 
-def _import(line: SessionLine) -> Message:
+def _import(line: SessionLine) -> Notice:
     from ...agent import exchange
 
     replace = line.flag("--replace")
@@ -419,7 +419,7 @@ def _import(line: SessionLine) -> Message:
         "replaced": "was imported in place of the one with its id",
     }[imported.how]
     count = len(session.messages)
-    return Message(f"{session.title} ({session.id}) {result_text}: {count} messages. %sessions open {session.id}")
+    return Notice(f"{session.title} ({session.id}) {result_text}: {count} messages. %sessions open {session.id}")
 
 
 def _path(line: SessionLine, text: str) -> Path:

@@ -94,8 +94,8 @@ def _requested_tool(line: str) -> tuple[str | None, bool]:
     if name is None:
         return None, False
     words = set(line.split())
-    only_told = name.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
-    return name.rstrip("?"), not only_told
+    is_help_or_dry_run = name.endswith("?") or bool(words & {"--help", "-h", "--dry-run"})
+    return name.rstrip("?"), not is_help_or_dry_run
 
 
 async def _prepare(notebook: Notebook, name: str | None) -> None:
@@ -118,8 +118,8 @@ def _trust_request(name: str, line: str) -> CallRequest:
             await workspace.registry.prepare(name, call)
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
-        asking = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
-        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=asking)
+        trust_tool = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
+        call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=trust_tool)
         return call
 
     return CallRequest(NAME, {"tool": name}, quiet=bool({"-q", "--quiet"} & set(line.split())), make=make)

@@ -16,7 +16,7 @@ from ..tables import Confirmation, Table, WrappedTable
 from .command_line import CommandLine
 from .commands import TOOLS
 from .help import tool_list
-from .history import display_row, moment, read_history
+from .history import display_row, local_datetime, read_history
 from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _undo(line: CommandLine) -> Confirmation:
             "file": _relative(line.workspace.directory, change.path),
             "now": "removed" if change.created else "restored",
             "tool": change.tool,
-            "called": moment(change.time_ms),
+            "called": local_datetime(change.time_ms),
         }
         for change in undone
     ]

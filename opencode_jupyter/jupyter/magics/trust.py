@@ -63,7 +63,7 @@ def trust(line: CommandLine) -> Table:
     if options:
         line.end()
     if options == ["--list"]:
-        return _listed(notebook)
+        return _list_trusted(notebook)
     prepare_all(notebook)
     waiting = untrusted(notebook.workspace)
     if options:
@@ -136,7 +136,7 @@ def _is_file(word: str, name: str, shown: dict[str, Any], notebook: Notebook) ->
     return word in (path.name, path.stem) or name.startswith(f"{word} ")
 
 
-def _listed(notebook: Notebook) -> Table:
+def _list_trusted(notebook: Notebook) -> Table:
     entries = notebook.workspace.trust.entries()
     rows = [{"trust": name, "kind": kind} for kind, name in sorted(entries, key=lambda entry: entry[1])]
     notes = ["A file's content is compared at every use; a changed file needs your trust again."]

@@ -60,7 +60,7 @@ def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: Se
     shown["busy"] = actions.running.get(spec.name, "")
     shown["said"] = _clean(spec, actions.outcomes.get(spec.name, ""))
     shown["signsIn"] = bool(spec.url) and spec.oauth is not False
-    login = _under_way(panel, spec.name)
+    login = _running_login(panel, spec.name)
     shown["login"] = _login(login) if login is not None else None
     return shown
 
@@ -69,22 +69,22 @@ def connect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to connect the server ``name``, again if it is connected."""
     manager, spec = _find_server(panel, request)
 
-    async def work() -> str:
+    async def connect_server() -> str:
         status = await manager.connect(spec.name)
         return "" if status.state == "connected" else status.error
 
-    return _begin(panel, spec.name, "connecting", work())
+    return _start_action(panel, spec.name, "connecting", connect_server())
 
 
 def disconnect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     """Begin to stop the server ``name``; it stays stopped until it is connected."""
     manager, spec = _find_server(panel, request)
 
-    async def work() -> str:
+    async def disconnect_server() -> str:
         await manager.disconnect(spec.name)
         return ""
 
-    return _begin(panel, spec.name, "disconnecting", work())
+    return _start_action(panel, spec.name, "disconnecting", disconnect_server())
 
 
 def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     if not manager.is_trusted(spec):
         raise ToolError(f"The MCP server {spec.name} is not trusted yet; run %tools trust")
 
-    async def work() -> str:
+    async def log_in() -> str:
         login = await _logins(panel).begin(spec, partial(manager.connect, spec.name))
         if await login.wait_for_url() and urlsplit(login.url).scheme not in SCHEMES:
             await login.cancel()
@@ -105,7 +105,7 @@ def sign_in(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         panel.changed("servers")
         return await login.wait()
 
-    return _begin(panel, spec.name, "signing in", work())
+    return _start_action(panel, spec.name, "signing in", log_in())
 
 
 def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def give_code(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
         ToolError: no login is under way, or the address is not one of this login.
     """
     _, spec = _find_server(panel, request)
-    login = _under_way(panel, spec.name)
+    login = _running_login(panel, spec.name)
     if login is None:
         raise ToolError(f"No login at {spec.name} is under way; start one with Sign in.")
     panel.on_engine(login.redirect.paste, str(request.get("address") or "").strip())
@@ -136,16 +136,16 @@ def sign_out(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
     manager, spec = _find_server(panel, request)
 
-    async def work() -> str:
+    async def log_out() -> str:
         return await forget_login(manager, _logins(panel), spec.name)
 
-    return _begin(panel, spec.name, "signing out", work())
+    return _start_action(panel, spec.name, "signing out", log_out())
 
 
-def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) -> dict[str, Any]:
+def _start_action(panel: Panel, name: str, action: str, work: Coroutine[Any, Any, str]) -> dict[str, Any]:
     actions = panel.server_actions
     actions.outcomes.pop(name, None)
-    actions.running[name] = doing
+    actions.running[name] = action
 
     async def run() -> None:
         try:
@@ -153,10 +153,10 @@ def _begin(panel: Panel, name: str, doing: str, work: Coroutine[Any, Any, str]) 
         except ToolError as error:
             words = full_text(error, for_person=True)
         except Exception as error:  # the person must be informed
-            log.exception("%s the MCP server %s failed", doing, name)
+            log.exception("%s the MCP server %s failed", action, name)
             words = f"{type(error).__name__}: {error}"
         finally:
-            if actions.running.get(name) == doing:
+            if actions.running.get(name) == action:
                 del actions.running[name]
             panel.changed("servers", "tools")
         if words:
@@ -179,7 +179,7 @@ def _login(login: Login) -> dict[str, Any]:
     }
 
 
-def _under_way(panel: Panel, name: str) -> Login | None:
+def _running_login(panel: Panel, name: str) -> Login | None:
     if "opencode_jupyter.mcp.logins" not in sys.modules:  # slow to import, and no login has started yet
         return None
     return _logins(panel).get(name)

@@ -122,14 +122,14 @@ def _prepare(panel: Panel) -> None:
     """Load tools that are not loaded yet, on another thread; notify pages if that brought some."""
     registry = panel.notebook.workspace.registry
 
-    def known() -> tuple[Any, ...]:
+    def tool_state() -> tuple[Any, ...]:
         return registry.names(), [(tool.id, tool.reason) for tool in registry.unavailable()]
 
-    def work() -> None:
-        before = known()
-        prepare_in_background(panel.notebook, lambda: panel.changed("tools") if known() != before else None)
+    def prepare() -> None:
+        before = tool_state()
+        prepare_in_background(panel.notebook, lambda: panel.changed("tools") if tool_state() != before else None)
 
-    threading.Thread(target=work, name="opencode-panel", daemon=True).start()
+    threading.Thread(target=prepare, name="opencode-panel", daemon=True).start()
 
 
 def _find_tool(panel: Panel, request: dict[str, Any]) -> Tool:

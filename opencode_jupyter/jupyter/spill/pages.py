@@ -135,10 +135,10 @@ class SpillPages:
             with self._folder.open(str(path)) as file:
                 status = os.fstat(file.fileno())
                 try:
-                    return answer(_OpenOutput(file, status, self._indexes.of(status)))
+                    return answer(_OpenOutput(file, status, self._indexes.index_of(status)))
                 except ChangedError:
                     self._indexes.forget(status)
-                    return answer(_OpenOutput(file, status, self._indexes.of(status)))
+                    return answer(_OpenOutput(file, status, self._indexes.index_of(status)))
         except ChangedError:
             return {"error": "The file changes while it is read; try again."}
         except (OSError, ValueError) as error:
@@ -241,7 +241,7 @@ class LineIndex:
         self.newlines = 0
         self.ended = False
 
-    def look(self, size: int) -> bool:
+    def update_size(self, size: int) -> bool:
         """Update the file's size; False if it is too small to be the file that was counted."""
         if size < self.counted:
             return False
@@ -319,11 +319,11 @@ class LineIndexes:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], LineIndex] = {}
 
-    def of(self, status: os.stat_result) -> LineIndex:
+    def index_of(self, status: os.stat_result) -> LineIndex:
         """The index of a file; a new one if it was replaced or cut since."""
         key = (status.st_dev, status.st_ino)
         index = self._known.pop(key, None)
-        if index is None or not index.look(status.st_size):
+        if index is None or not index.update_size(status.st_size):
             index = LineIndex()
         self._known[key] = index
         while len(self._known) > REMEMBERED:

@@ -242,7 +242,7 @@ class SpillSearches:
                 search.stop()
             return {}
         if "text" in request:
-            error = self._begin(key, request)
+            error = self._start_search(key, request)
             if error:
                 return error
         search = self._searches.get(key)
@@ -250,7 +250,7 @@ class SpillSearches:
             return {"error": "This search is over; search again."}
         return search.state(request.get("line"), request.get("direction"))
 
-    def _begin(self, key: str, request: dict[str, Any]) -> dict[str, Any] | None:
+    def _start_search(self, key: str, request: dict[str, Any]) -> dict[str, Any] | None:
         text = request["text"]
         if not isinstance(text, str) or not text or len(text) > TEXT_CHARS or "\0" in text or "\n" in text:
             return {"error": f"Give one line of text to search for, at most {TEXT_CHARS:,} characters."}

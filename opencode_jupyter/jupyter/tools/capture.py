@@ -190,7 +190,7 @@ class Capture:
         return text
 
     @property
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether the descriptors' pipe has ended."""
         return self._pipe is None or self._pipe.ended.is_set()
 
@@ -262,10 +262,10 @@ class Capture:
     def _replacement(self, other: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
-            def either(*args: Any, **kwargs: Any) -> Any:
+            def replaced_in_cell(*args: Any, **kwargs: Any) -> Any:
                 return other(*args, **kwargs) if self._is_active() else original(*args, **kwargs)
 
-            return either
+            return replaced_in_cell
 
         return make
 

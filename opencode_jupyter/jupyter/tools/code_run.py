@@ -46,7 +46,7 @@ Kind = Literal["completed", "error", "exit", "stopped", "interrupted"]
 
 
 @dataclass(slots=True)
-class Outcome:
+class CodeOutcome:
     """How a run ended.
 
     Attributes:
@@ -96,7 +96,7 @@ class CodeRun:
         self._capture = capture
         self._interrupts = Interrupts(self._is_task_running, pulse)
         self._task: asyncio.Task[None] | None = None
-        self.finished: concurrent.futures.Future[Outcome] = concurrent.futures.Future()
+        self.finished: concurrent.futures.Future[CodeOutcome] = concurrent.futures.Future()
         self.began: float | None = None
         """When the main thread began with it (`time.monotonic`)."""
         self.other_children: frozenset[int] = frozenset()
@@ -123,10 +123,10 @@ class CodeRun:
         """Report that the thread that would end it runs: it is let in from time to time while no report comes."""
         self._interrupts.other_threads_at = time.monotonic()
 
-    def poke(self) -> None:
+    def wake_main(self) -> None:
         """Wake the main thread for a pulse."""
         if self.began is not None and not self.finished.done():
-            self._interrupts.poke()
+            self._interrupts.wake_main()
 
     # ------------------------------------------------------------------ on the main thread
 
@@ -203,7 +203,7 @@ class CodeRun:
     def _end_task(self, _: asyncio.Task[None]) -> None:
         if not self.finished.done():  # cancelled before its first step, or after the last one
             self._capture.close()
-            self.finished.set_result(Outcome("interrupted" if self._interrupts.by_person else "stopped"))
+            self.finished.set_result(CodeOutcome("interrupted" if self._interrupts.by_person else "stopped"))
         self._interrupts.uninstall()
 
     def _is_task_running(self) -> bool:
@@ -212,22 +212,22 @@ class CodeRun:
             return False
         return current() is self._capture or asyncio.current_task(task.get_loop()) is task
 
-    def _outcome(self, error: BaseException | None) -> Outcome:
+    def _outcome(self, error: BaseException | None) -> CodeOutcome:
         interrupts = self._interrupts
         if error is None:
-            return Outcome("completed")
+            return CodeOutcome("completed")
         discard_figures()
         if isinstance(error, SystemExit):
-            return Outcome("exit", error.with_traceback(None))
+            return CodeOutcome("exit", error.with_traceback(None))
         ended: Kind | None = "interrupted" if interrupts.by_person else "stopped" if interrupts.stops else None
         if ended is not None and isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
-            return Outcome(ended)
+            return CodeOutcome(ended)
         traceback = interrupts.guard(lambda: traceback_of(self._shell, error))
         if traceback.error is None:
-            return Outcome("error", error.with_traceback(None), traceback.value)
+            return CodeOutcome("error", error.with_traceback(None), traceback.value)
         if interrupts.by_person or interrupts.stops:
-            return Outcome("interrupted" if interrupts.by_person else "stopped")
-        return Outcome("error", error.with_traceback(None), unreadable(error, traceback.error))
+            return CodeOutcome("interrupted" if interrupts.by_person else "stopped")
+        return CodeOutcome("error", error.with_traceback(None), unreadable(error, traceback.error))
 
     # ------------------------------------------------------------------ as a cell
 

@@ -172,7 +172,7 @@ def _module(value: types.ModuleType, out: Description) -> None:
         if type(text) is str:
             out.add(name.strip("_"), text)
     _doc(own.get("__doc__"), out)
-    out.add("names", _listed(sorted(name for name in own if type(name) is str and not name.startswith("_"))))
+    out.add("names", _join_names(sorted(name for name in own if type(name) is str and not name.startswith("_"))))
 
 
 def _function(value: Any, out: Description) -> None:
@@ -268,7 +268,7 @@ def _members(cls: type, out: Description) -> None:
                 computed.append(name)
     for title, names in (("methods", methods), ("properties (not run)", computed)):
         if names:
-            out.add(title, _listed(list(dict.fromkeys(names))))
+            out.add(title, _join_names(list(dict.fromkeys(names))))
 
 
 def _computed(value: Computed) -> Description:
@@ -306,6 +306,6 @@ def _doc(text: Any, out: Description) -> None:
         out.lines.append(f"  … {len(lines) - DOC_LINES} more lines")
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     more = f", … {len(names) - NAMES} more" if len(names) > NAMES else ""
     return ", ".join(names[:NAMES]) + more

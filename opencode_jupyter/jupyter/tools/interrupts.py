@@ -49,7 +49,7 @@ class Interrupts:
 
     Args:
         is_task: whether a task of the code runs at this moment.
-        pulse: called on the main thread by `poke`, while the code runs (to read a socket that nobody else reads).
+        pulse: called on the main thread by `wake_main`, while the code runs (to read a socket that nobody else reads).
 
     Attributes:
         stops: how often an end was requested.
@@ -79,9 +79,9 @@ class Interrupts:
     def stop(self) -> None:
         """End the code, now or before it begins. Call it again if the code goes on: it may have caught the first."""
         self.stops += 1
-        self.poke()
+        self.wake_main()
 
-    def poke(self) -> None:
+    def wake_main(self) -> None:
         """Wake the main thread."""
         main = threading.main_thread().ident
         if hasattr(signal, "pthread_kill") and main is not None:

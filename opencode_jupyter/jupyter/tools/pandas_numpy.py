@@ -84,7 +84,7 @@ def _frame(value: Any, out: Description, rows: int) -> None:
     count, width = value.shape
     out.add("shape", f"{count:,} rows × {width:,} columns")
     out.add("memory", size(int(value.memory_usage(index=True, deep=False).sum())) + " (objects not counted)")
-    out.add("index", _index_words(value.index))
+    out.add("index", _index_text(value.index))
     labels = value.columns.tolist()
     dtypes = [_dtype(d) for d in value.dtypes.tolist()]
     out.records += [{"column": _label(c), "dtype": d} for c, d in zip(labels, dtypes, strict=True)]
@@ -111,7 +111,7 @@ def _series(value: Any, out: Description, rows: int) -> None:
     if value.name is not None:
         out.add("name", _label(value.name))
     out.add("memory", size(int(value.memory_usage(index=True, deep=False))) + " (objects not counted)")
-    out.add("index", _index_words(value.index))
+    out.add("index", _index_text(value.index))
     head = value.iloc[: max(rows, 10)]
     index = [short(v, CELL) for v in head.index.tolist()]
     if index:
@@ -121,7 +121,7 @@ def _series(value: Any, out: Description, rows: int) -> None:
 
 
 def _index(value: Any, out: Description, rows: int) -> None:
-    out.add("index", _index_words(value))
+    out.add("index", _index_text(value))
     out.add("memory", size(int(value.memory_usage(deep=False))))
     first = value[: max(rows, 10)].tolist()
     out.add("first values", ", ".join(short(v, CELL) for v in first) + (", …" if len(value) > len(first) else ""))
@@ -143,7 +143,7 @@ def _display_texts(cells: Sequence[str]) -> list[str]:
     return [re.sub(r"^(['\"])(.*)\1$", r"\2", cell) for cell in cells]
 
 
-def _index_words(index: Any) -> str:
+def _index_text(index: Any) -> str:
     names = [_label(n) for n in index.names if n is not None]
     words = f"{type(index).__name__} of {len(index):,}, {_dtype(index.dtype)}"
     return words + (f", named {', '.join(names)}" if names else "")

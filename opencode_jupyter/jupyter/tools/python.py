@@ -20,7 +20,7 @@ from . import PYTHON_CARD
 from .capture import Capture, current
 from .captured_output import LiveOutput
 from .child_processes import interrupt_children
-from .code_run import CodeError, CodeRun, Outcome
+from .code_run import CodeError, CodeOutcome, CodeRun
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
@@ -93,12 +93,12 @@ async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolRe
     pulse = notebook.link.pump
     run = CodeRun(notebook.shell, args.code, capture, pulse)
 
-    def taken(job: asyncio.Future[None]) -> None:
+    def cancel_unless_run(job: asyncio.Future[None]) -> None:
         if not job.cancelled() and isinstance(job.exception(), RuntimeError):
             run.finished.cancel()  # no thread took it
 
     job = asyncio.wrap_future(notebook.engine.on_main(ctx.call_id, run.begin))
-    job.add_done_callback(taken)
+    job.add_done_callback(cancel_unless_run)
     finished = asyncio.ensure_future(asyncio.wrap_future(run.finished))
     try:
         await _show_soon(notebook, ctx, run, finished)
@@ -107,7 +107,7 @@ async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolRe
             ended = await _stop(run, finished)
             ctx.abort.abort("timeout")
             raise await _timed_out(args.timeout, live, ended)
-        await _rest(capture)
+        await _wait_for_rest(capture)
         return _result(outcome, live, args, ctx, run.value)
     except asyncio.CancelledError:
         with anyio.CancelScope(shield=True):
@@ -118,7 +118,7 @@ async def _run(notebook: Notebook, args: Parameters, ctx: ToolContext) -> ToolRe
         live.close()
 
 
-async def _show_soon(notebook: Notebook, ctx: ToolContext, run: CodeRun, finished: asyncio.Future[Outcome]) -> None:
+async def _show_soon(notebook: Notebook, ctx: ToolContext, run: CodeRun, finished: asyncio.Future[CodeOutcome]) -> None:
     """Show the card of code that takes its time: the main thread, which would, is busy with the code."""
     await asyncio.wait([finished], timeout=LIVE_AFTER)
     if run.began is not None and not finished.done():
@@ -126,8 +126,8 @@ async def _show_soon(notebook: Notebook, ctx: ToolContext, run: CodeRun, finishe
 
 
 async def _wait(
-    run: CodeRun, finished: asyncio.Future[Outcome], live: LiveOutput, limit: float, *, pulses: bool
-) -> Outcome | None:
+    run: CodeRun, finished: asyncio.Future[CodeOutcome], live: LiveOutput, limit: float, *, pulses: bool
+) -> CodeOutcome | None:
     """The run's end; None if its time is over."""
     next_stop = 0.0
     while True:
@@ -145,10 +145,10 @@ async def _wait(
             next_stop = time.monotonic() + BETWEEN
             run.stop()
         elif pulses:
-            run.poke()
+            run.wake_main()
 
 
-async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
+async def _stop(run: CodeRun, finished: asyncio.Future[CodeOutcome]) -> bool:
     """End the code; False if it continues."""
     for _ in range(ATTEMPTS):
         run.stop()
@@ -160,15 +160,15 @@ async def _stop(run: CodeRun, finished: asyncio.Future[Outcome]) -> bool:
     return False
 
 
-async def _rest(capture: Capture) -> None:
+async def _wait_for_rest(capture: Capture) -> None:
     """Wait for the last bytes of child processes."""
     for _ in range(round(REST / STEP)):
-        if capture.drained:
+        if capture.is_drained:
             return
         await asyncio.sleep(STEP)
 
 
-def _result(outcome: Outcome, live: LiveOutput, args: Parameters, ctx: ToolContext, value: Any) -> ToolResult:
+def _result(outcome: CodeOutcome, live: LiveOutput, args: Parameters, ctx: ToolContext, value: Any) -> ToolResult:
     title = args.description or next((line.strip() for line in args.code.splitlines() if line.strip()), "")[:120]
     match outcome.kind:
         case "interrupted":

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ...text.encoding import printable
-from ..error_display import frames_of, joined
+from ..error_display import frames_of, join_frames
 
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
 """A longer traceback is cut in the middle: where it began and what was raised are at its ends."""
@@ -43,7 +43,7 @@ def traceback_of(shell: Any, error: BaseException) -> TracebackText:
     """The traceback of an exception of the user's code, without the frames that ran it."""
     frames = _user_frames(error.__traceback__)
     left_out = len(frames) - OUTER - INNER if len(frames) > DEEPEST else 0
-    at = joined(frames[:OUTER] + frames[-INNER:] if left_out else frames)
+    at = join_frames(frames[:OUTER] + frames[-INNER:] if left_out else frames)
     try:
         lines = _formatted(shell, error, at)
     except Exception:  # IPython's formatter reads files and calls the exception's own methods

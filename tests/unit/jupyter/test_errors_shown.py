@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.jupyter.error_display import BRIEF_CHARS, brief, plain_errors
-from opencode_jupyter.jupyter.tables import Message, Table
+from opencode_jupyter.jupyter.error_display import BRIEF_CHARS, brief_message, plain_errors
+from opencode_jupyter.jupyter.tables import Notice, Table
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from opencode_jupyter.jupyter.tables import Message, Table
     ],
 )
 def test_an_error_in_one_line(message: str, line: str) -> None:
-    assert brief(message) == line
+    assert brief_message(message) == line
 
 
 def test_names_cannot_move_the_cursor() -> None:
@@ -26,7 +26,7 @@ def test_names_cannot_move_the_cursor() -> None:
     with pytest.raises(ToolError) as caught, plain_errors():
         raise ToolError(f"File not found: {name}")
     shown = "\n".join(caught.value._render_traceback_())  # type: ignore[attr-defined]
-    texts = [shown, brief(name), repr(Table([{"file": name}], title=name, notes=[name])), repr(Message(name))]
+    texts = [shown, brief_message(name), repr(Table([{"file": name}], title=name, notes=[name])), repr(Notice(name))]
     for text in texts:
         assert "a\\x1b[2J" in text
         assert not set(text) & {"\x1b", "\x9b", "\r", "\x08"}

@@ -14,7 +14,7 @@ from opencode_jupyter import Attachment, ToolContext, ToolResult, Workspace, too
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.jupyter.cards.markdown import markdown
 from opencode_jupyter.jupyter.cards.run_card import RunCard
-from opencode_jupyter.jupyter.cards.run_json import RunItems, length16, with_children
+from opencode_jupyter.jupyter.cards.run_json import RunItems, javascript_length, with_children
 from opencode_jupyter.jupyter.cards.run_mimebundle import (
     PLAIN_LINES,
     lost_bundle,
@@ -43,7 +43,7 @@ class Page:
             assert index <= len(self.items)
             self.items[index : index + 1] = [item]
         for index, offset, text in changes.get("deltas", ()):
-            assert length16(self.items[index]["text"]) == offset
+            assert javascript_length(self.items[index]["text"]) == offset
             self.items[index] = {**self.items[index], "text": self.items[index]["text"] + text}
 
 
@@ -69,14 +69,14 @@ async def test_pieces_add_up_to_the_whole(open_workspace: OpenWorkspace) -> None
     answer = await work
     page.take(card.items.changes({}), card.head())
     assert card.items.changes({}) == {}, "what was sent is not sent again"
-    assert page.items == card.items.whole({}, live=True)
-    check(run=card.json(live=True), whole={"kind": "whole", "run": card.json(live=False)})
+    assert page.items == card.items.all_items({}, live=True)
+    check(run=card.json(live=True), all_items={"kind": "whole", "run": card.json(live=False)})
     before = page.items[:3]
     run.notes.append("the replay differs")
     card.items.on_change(run, "status", None)
     card.items.on_change(run, "dropped", {run.messages[1].id})
     page.take(card.items.changes({}), card.head())
-    assert page.items == card.items.whole({}, live=True)
+    assert page.items == card.items.all_items({}, live=True)
     assert page.items.pop()["text"] == "the replay differs"
     assert [item["kind"] for item in page.items[:3]] == ["gone"] * 3, "a message that was taken back"
     page.items[:3] = before
@@ -267,10 +267,10 @@ async def test_a_live_card_has_the_pictures_of_calls_that_ended(workspace: Works
     card = card_of(run)
     await run.run()
     sent = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
-    for items in (sent, [item for item in card.items.whole({}, live=True) if item["kind"] == "call"]):
+    for items in (sent, [item for item in card.items.all_items({}, live=True) if item["kind"] == "call"]):
         counts = [len(item["part"]["state"].get("attachments", ())) for item in items]
         assert counts == [0, 1, 1], "the oldest are left out of a message that servers would not pass on"
-    settled = [item["part"]["state"] for item in card.items.whole({}, live=False) if item["kind"] == "call"]
+    settled = [item["part"]["state"] for item in card.items.all_items({}, live=False) if item["kind"] == "call"]
     assert [len(state["attachments"]) for state in settled] == [1, 1, 1]
 
 
@@ -356,7 +356,7 @@ def test_an_error_of_colours_alone_and_half_a_character_are_shown() -> None:
     items = RunItems(cast("Any", None), lambda: None)
     item = items.add_note("a")
     items.changes({})
-    item.grow("\ud83d")
+    item.append("\ud83d")
     items._dirty[item.index] = item
     assert items.changes({}) == {"deltas": [[0, 1, "?"]]}
 
