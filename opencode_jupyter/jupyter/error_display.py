@@ -88,8 +88,8 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
     if isinstance(error, (ToolError, KeyboardInterrupt)):
         error.__traceback__ = None
         message = paths_below(base, full_text(error, for_person=True)) if isinstance(error, ToolError) else str(error)
-        shown = message if whole else brief_message(message, getattr(error, "headline", ""))
-        text = visible(f"{type(error).__name__}: {shown}".removesuffix(": "))
+        line = message if whole else brief_message(message, getattr(error, "headline", ""))
+        text = visible(f"{type(error).__name__}: {line}".removesuffix(": "))
         error._render_traceback_ = lambda: [text]  # type: ignore[union-attr]  # IPython's hook for one's own look
     else:
         shorten(error)
@@ -104,12 +104,12 @@ def shorten(error: BaseException) -> None:
     for link in _chain(error):
         frames = frames_of(link.__traceback__)
         first = next((i for i, frame in enumerate(frames) if not _is_internal(frame)), 0)
-        shown = frames[first:]
-        if len(shown) > MOST:
-            link.add_note(f"({len(shown) - MOST:,} frames in the middle of its traceback omitted)")
-            shown = [*shown[: MOST // 2], *shown[-MOST // 2 :]]
-        if len(shown) < len(frames):
-            link.__traceback__ = join_frames(shown)
+        tool_frames = frames[first:]
+        if len(tool_frames) > MOST:
+            link.add_note(f"({len(tool_frames) - MOST:,} frames in the middle of its traceback omitted)")
+            tool_frames = [*tool_frames[: MOST // 2], *tool_frames[-MOST // 2 :]]
+        if len(tool_frames) < len(frames):
+            link.__traceback__ = join_frames(tool_frames)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

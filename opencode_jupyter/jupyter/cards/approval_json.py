@@ -51,7 +51,7 @@ class RequestView(NamedTuple):
         }
 
     def _ask(self, request: PermissionRequest) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": request.id,
             "digest": self.digest,
             "permission": request.permission,
@@ -64,21 +64,21 @@ class RequestView(NamedTuple):
         metadata = request.metadata
         for key, name in (("command", "command"), ("diff", "diff"), ("filepath", "path")):
             if isinstance(metadata.get(key), str):
-                shown[name] = metadata[key][:TEXT_CHARS]
+                fields[name] = metadata[key][:TEXT_CHARS]
         if request.permission == TRUST:
-            shown["command"] = trusted_code(request)[:TEXT_CHARS]
-            shown.pop("path", None)
+            fields["command"] = trusted_code(request)[:TEXT_CHARS]
+            fields.pop("path", None)
         diffs = file_diffs(metadata.get("files"))
         if diffs:
-            shown["diffs"] = diffs
-            shown.pop("diff", None)  # the same once more
-        if len(request.patterns) == 1 and str(shown.get("path", "")).endswith("/" + request.patterns[0]):
-            shown["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
+            fields["diffs"] = diffs
+            fields.pop("diff", None)  # the same once more
+        if len(request.patterns) == 1 and str(fields.get("path", "")).endswith("/" + request.patterns[0]):
+            fields["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
         if request.rule is not None and request.permission != TRUST:  # which no rule decides
-            shown["rule"] = rule_json(request.rule)
+            fields["rule"] = rule_json(request.rule)
         if len(request.rules) > 1:
-            shown["rules"] = [rule_json(rule) for rule in request.rules]
-        return shown
+            fields["rules"] = [rule_json(rule) for rule in request.rules]
+        return fields
 
 
 def approval_question(permission: str) -> str:
@@ -107,7 +107,7 @@ def rule_json(rule: Rule) -> dict[str, str]:
 def digest_of(request: PermissionRequest | QuestionRequest) -> str:
     """A digest of what a person sees, so that a reply can't be meant for something else."""
     if not isinstance(request, PermissionRequest):
-        shown: list[Any] = [question.to_wire() for question in request.questions]
+        content: list[Any] = [question.to_wire() for question in request.questions]
     else:
-        shown = [request.permission, list(request.patterns), list(request.always), request.metadata]
-    return hashlib.sha256(json.dumps(shown, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        content = [request.permission, list(request.patterns), list(request.always), request.metadata]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]

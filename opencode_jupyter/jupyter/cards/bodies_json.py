@@ -48,41 +48,41 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         metadata: a copy of the tool's own data.
         base: paths below it are shown relative to it.
     """
-    shown: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if part.answered:
-        shown["answered"] = [answered_json(answered) for answered in part.answered]
+        fields["answered"] = [answered_json(answered) for answered in part.answered]
     body = card_of(part.tool).body
     if body == "tasks":
         tasks = task_list(part, metadata)
         if tasks is not None:
-            shown["tasks"] = tasks
+            fields["tasks"] = tasks
     diffs = file_diffs(metadata.get("files"))
     if diffs:
         del metadata["files"]
-        shown["diffs"] = diffs
+        fields["diffs"] = diffs
     if body == "cells" and isinstance(part.state, Completed):
         cells = notebook_cells(part.state, metadata)
         if cells is not None:
-            shown["cells"] = cells
+            fields["cells"] = cells
     tables, printed = metadata.pop(TABLES, None), metadata.pop(PRINTED, None)
     if isinstance(part.state, Completed):
         tables = value_tables(tables)
         table = table_of(part, base)
         if tables:
-            shown["tables"] = tables
+            fields["tables"] = tables
         elif table is not None:
-            shown["table"] = table
+            fields["table"] = table
             metadata.pop("result", None)  # lsp's, which the table shows
         printed = _readable_output(part.tool, part.state, printed, tables)
         if printed is not None:
-            shown["printed"] = printed
+            fields["printed"] = printed
         if body == "skill":
             files = skill_files(part.state.output, metadata)
             if files:
-                shown |= {"files": files, "base": metadata["dir"]}
-    if base is not None and ("table" in shown or "diffs" in shown):
-        shown["base"] = str(base)
-    return shown
+                fields |= {"files": files, "base": metadata["dir"]}
+    if base is not None and ("table" in fields or "diffs" in fields):
+        fields["base"] = str(base)
+    return fields
 
 
 def _readable_output(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
@@ -95,10 +95,10 @@ def _readable_output(tool: str, state: Completed, printed: Any, tables: list[Any
 def answered_json(answered: Answered) -> dict[str, Any]:
     """Questions with their answers; without answers if they were dismissed."""
     asked = [{"question": q.question, "header": q.header} for q in answered.questions]
-    shown: dict[str, Any] = {"questions": asked, "by": answered.by}
+    fields: dict[str, Any] = {"questions": asked, "by": answered.by}
     if answered.answers is not None:
-        shown["answers"] = answered.answers
-    return shown
+        fields["answers"] = answered.answers
+    return fields
 
 
 def task_list(part: ToolPart, metadata: dict[str, Any]) -> list[dict[str, str]] | None:
@@ -149,7 +149,7 @@ def file_diffs(files: Any) -> list[dict[str, Any]]:
     """The changes of several files, as apply_patch gives them (docs/opencode/tools.md 9.6)."""
     if not isinstance(files, list):
         return []
-    shown: list[dict[str, Any]] = []
+    diffs: list[dict[str, Any]] = []
     room = DIFF_CHARS
     for file in files[:FILES]:
         if not isinstance(file, dict):
@@ -168,13 +168,13 @@ def file_diffs(files: Any) -> list[dict[str, Any]]:
             if isinstance(file.get(name), int):
                 entry[name] = file[name]
         room = max(0, room - len(diff))
-        shown.append(entry)
-    return shown
+        diffs.append(entry)
+    return diffs
 
 
-def _moved_from(source: str, target: str, shown: str) -> str:
+def _moved_from(source: str, target: str, target_name: str) -> str:
     """A moved file's earlier path, relative to the same folder as its new path `shown`."""
-    root = target.removesuffix(shown)
+    root = target.removesuffix(target_name)
     if root == target or not source.startswith(root):
         return source if os.path.dirname(source) != os.path.dirname(target) else os.path.basename(source)
     return source.removeprefix(root)

@@ -168,8 +168,8 @@ def attachments_of(part: dict[str, Any]) -> list[dict[str, Any]]:
 def pictures_of(part: dict[str, Any]) -> str:
     """The pictures of a call and of those inside it, small; "" where there are none."""
     about = visible_line(f"{part['tool']} {part['ui'].get('label') or ''}".rstrip())
-    shown = [_attachment(a, 240, about) for a in attachments_of(part) if is_picture(a.get("url"))]
-    return "".join([*shown, *map(pictures_of, part["ui"].get("children") or [])])
+    pictures = [_attachment(a, 240, about) for a in attachments_of(part) if is_picture(a.get("url"))]
+    return "".join([*pictures, *map(pictures_of, part["ui"].get("children") or [])])
 
 
 def _answered(answered: dict[str, Any]) -> str:
@@ -194,10 +194,10 @@ def _tasks(tasks: list[dict[str, Any]]) -> str:
             text = f"<b>{text}</b>"
         elif status != "pending":
             text = f'<span {DIM}">{text}</span>'
-        shown = (
+        priority_chip = (
             " " + chip(priority, TONES["err"] if priority == "high" else "") if priority not in ("", "medium") else ""
         )
-        rows.append(f'<div style="padding:1px 0"><span title="{words}">{mark}</span> {text}{shown}</div>')
+        rows.append(f'<div style="padding:1px 0"><span title="{words}">{mark}</span> {text}{priority_chip}</div>')
     return padded("".join(rows) or dim("no tasks"))
 
 
@@ -211,8 +211,8 @@ def _file(change: dict[str, Any]) -> str:
     ]
     path = escape(visible_line(str(change.get("path", ""))))
     head = f'<code style="{MONO}">{path}</code> {dim(escape(visible_line(words)))} {" ".join(counts)}'
-    shown = diff(change["diff"]) if str(change.get("diff") or "").strip() else ""
-    return block(f'<div style="padding:4px 10px">{head}</div>{shown}')
+    diff_html = diff(change["diff"]) if str(change.get("diff") or "").strip() else ""
+    return block(f'<div style="padding:4px 10px">{head}</div>{diff_html}')
 
 
 def _table(table: dict[str, Any]) -> str:
@@ -243,10 +243,10 @@ def _table(table: dict[str, Any]) -> str:
     return block(f'<div style="overflow-x:auto">{table_html}</div>{note}')
 
 
-def _cells(shown: dict[str, Any], lines: list[str]) -> str:
+def _cells(notebook: dict[str, Any], lines: list[str]) -> str:
     """A notebook's cells, each with its outputs; `lines` are the output's."""
     blocks = []
-    for cell in shown.get("cells") or []:
+    for cell in notebook.get("cells") or []:
         start = int(cell.get("line") or 0)
         end = start + int(cell.get("source") or 0)
         kind = str(cell.get("type") or "")
@@ -258,18 +258,18 @@ def _cells(shown: dict[str, Any], lines: list[str]) -> str:
         name = dim(f"{int(cell.get('index') or 0)} · {escape(run)}")
         head = f'<div style="padding:4px 10px 0">{name}</div>'
         blocks.append(head + text)
-    words = escape(visible_line(cells_words(shown)))
+    words = escape(visible_line(cells_words(notebook)))
     return block(f'{"".join(blocks)}<div style="padding:2px 10px 4px">{dim(words)}</div>')
 
 
-def cells_words(shown: dict[str, Any]) -> str:
+def cells_words(notebook: dict[str, Any]) -> str:
     """Which cells these are, and what there is to say of the notebook: ``cells 0 to 9 of 24 · not valid by …``."""
-    cells, total = shown.get("cells") or [], int(shown.get("total") or 0)
+    cells, total = notebook.get("cells") or [], int(notebook.get("total") or 0)
     first, last = cells[0].get("index", 0), cells[-1].get("index", 0)
     words = f"{total} cell{'' if total == 1 else 's'}"
     if len(cells) < total:
         words = f"cell {first} of {words}" if first == last else f"cells {first} to {last} of {total}"
-    return " · ".join([words, *map(str, shown.get("notes") or [])])
+    return " · ".join([words, *map(str, notebook.get("notes") or [])])
 
 
 def _text(value: Any) -> str:

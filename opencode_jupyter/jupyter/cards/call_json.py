@@ -119,9 +119,9 @@ def card_part(part: ToolPart, extras: Extras | None = None, *, live: bool = Fals
     if spill is not None:
         ui["spill"] = spill
     if isinstance(state, Completed):
-        shown = shown_lines(part.tool, state.output)
-        if shown is not None:
-            ui["shown"] = shown
+        line_range = shown_lines(part.tool, state.output)
+        if line_range is not None:
+            ui["shown"] = line_range
             metadata.pop("display", None)  # the same lines once more
         ui.update(_failure(part.tool, metadata))
     if live and extras.nested and isinstance(state, Completed):
@@ -184,37 +184,37 @@ def _failure(tool: str, metadata: dict[str, Any]) -> dict[str, str]:
 
 def decision_json(decision: Decision) -> dict[str, Any]:
     """A decision as a card has it."""
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "permission": decision.permission,
         "patterns": list(decision.patterns),
         "action": decision.action,
         "by": decision.by,
     }
     if decision.reply is not None:
-        shown["reply"] = decision.reply
+        fields["reply"] = decision.reply
     if decision.revised:
-        shown["revised"] = True
+        fields["revised"] = True
     elif decision.message:
-        shown["message"] = decision.message
+        fields["message"] = decision.message
     note = decision.note or ("together with another request" if decision.together else None)
     if note:
-        shown["note"] = note
+        fields["note"] = note
     if decision.rules:
         deciding = [r for r in decision.rules if r.action == decision.action] or decision.rules
-        shown["rule"] = rule_json(deciding[0])
+        fields["rule"] = rule_json(deciding[0])
     if len(decision.patterns) > 1 and len(decision.rules) == len(decision.patterns):
-        shown["rules"] = [rule_json(rule) for rule in decision.rules]
-    return shown
+        fields["rules"] = [rule_json(rule) for rule in decision.rules]
+    return fields
 
 
-def _pending_fields(view: RequestView, arguments: dict[str, Any], shown: Any, untouched: bool) -> dict[str, Any]:
+def _pending_fields(view: RequestView, arguments: dict[str, Any], card_input: Any, untouched: bool) -> dict[str, Any]:
     """The fields of a pending request; where the card cuts arguments that can be changed, they are added whole."""
     fields: dict[str, Any] = view.to_json()
     if untouched:
         fields["untouched"] = True
     ask = fields.get("ask")
     if ask is not None and ask["permission"] not in NOT_REVISABLE:
-        if shown == arguments:
+        if card_input == arguments:
             ask["editable"] = True
         elif len(encode(arguments)) <= EDITABLE_CHARS:
             ask.update(editable=True, input=arguments)

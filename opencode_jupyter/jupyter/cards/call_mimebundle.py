@@ -152,25 +152,25 @@ def _bodies(part: dict[str, Any]) -> list[str]:
     # a table's text reads better here, where it is no JSON
     if has_readable_body(part) and (not table or output.lstrip().startswith(("[", "{"))):
         output = ""
-    shown = [*_diffs(ui), output if output.strip("\n") and output != error else "", error]
+    texts = [*_diffs(ui), output if output.strip("\n") and output != error else "", error]
     if table and not output:
-        shown.insert(0, _table(table))
+        texts.insert(0, _table(table))
     if ui.get("tasks") is not None:
-        shown.insert(0, "\n".join(map(_task, ui["tasks"])) or "no tasks")
-    shown = [*(_answered(item) for item in ui.get("answered") or []), *shown]
-    return [text for text in shown if text.strip("\n")]
+        texts.insert(0, "\n".join(map(_task, ui["tasks"])) or "no tasks")
+    texts = [*(_answered(item) for item in ui.get("answered") or []), *texts]
+    return [text for text in texts if text.strip("\n")]
 
 
 def _diffs(ui: dict[str, Any]) -> list[str]:
-    shown = [_diff_lines(ui["diff"])] if ui.get("diff") else []
+    texts = [_diff_lines(ui["diff"])] if ui.get("diff") else []
     for change in ui.get("diffs") or []:
         counts = [
             f"{sign}{change[name]}" for name, sign in (("additions", "+"), ("deletions", "-")) if change.get(name)
         ]
         moved = f" (moved from {visible_line(change['from'])})" if change.get("from") else ""
         head = f"{visible_line(change.get('path') or '')}{moved} {' '.join(counts)}".rstrip()
-        shown.append("\n".join(filter(None, [head, _diff_lines(change.get("diff") or "")])))
-    return shown
+        texts.append("\n".join(filter(None, [head, _diff_lines(change.get("diff") or "")])))
+    return texts
 
 
 def _diff_lines(diff: str) -> str:

@@ -183,8 +183,8 @@ class RunCard(LiveDisplay):
 
     def json(self, *, live: bool) -> dict[str, Any]:
         """The run's present JSON; in a settled one, running calls count as interrupted. Any thread."""
-        shown = {**self.head(), "items": self.items.all_items(self.requests, live=live)}
-        return shown if live else {**shown, **self._end_fields()}
+        fields = {**self.head(), "items": self.items.all_items(self.requests, live=live)}
+        return fields if live else {**fields, **self._end_fields()}
 
     def _end_fields(self) -> dict[str, Any]:
         run = self.run

@@ -297,16 +297,16 @@ def _limit_attachments(items: Sequence[dict[str, Any]]) -> None:
 
 def item_json(item: Item, requests: Requests, *, live: bool) -> dict[str, Any]:
     """One item's JSON."""
-    shown: dict[str, Any] = {"kind": item.kind, "id": item.id}
+    fields: dict[str, Any] = {"kind": item.kind, "id": item.id}
     if item.call is not None:
-        shown["part"] = call_json(item.call, requests, live=live)
+        fields["part"] = call_json(item.call, requests, live=live)
         if item.parent:
-            shown["parent"] = item.parent
+            fields["parent"] = item.parent
     elif item.kind != "gone":
-        shown["text"] = _without_surrogates(item.text)
+        fields["text"] = _without_surrogates(item.text)
         if item.done:
-            shown["done"] = True
-    return shown
+            fields["done"] = True
+    return fields
 
 
 def call_json(call: Call, requests: Requests, *, live: bool) -> dict[str, Any]:
@@ -320,16 +320,16 @@ def call_json(call: Call, requests: Requests, *, live: bool) -> dict[str, Any]:
     return shown
 
 
-def _add_streamed_arguments(shown: dict[str, Any], state: Pending) -> None:
+def _add_streamed_arguments(fields: dict[str, Any], state: Pending) -> None:
     """Arguments that a model is still writing: the end of the one that grows."""
     raw = state.raw
-    shown["state"]["raw"] = raw[-RAW_CHARS:]
+    fields["state"]["raw"] = raw[-RAW_CHARS:]
     growing = next((v for v in reversed(list(state.input.values())) if v not in (None, "")), None)
     if isinstance(growing, str):
-        shown["ui"]["tail"] = tail(growing, NESTED_LINES)
+        fields["ui"]["tail"] = tail(growing, NESTED_LINES)
     else:
-        shown["ui"]["tail"] = raw[-RAW_CHARS:]
-    shown["ui"]["bytes"] = len(raw)
+        fields["ui"]["tail"] = raw[-RAW_CHARS:]
+    fields["ui"]["bytes"] = len(raw)
 
 
 def _without_surrogates(text: str) -> str:

@@ -318,10 +318,10 @@ class Broker:
 
         Only a reply that counted is saved. The call goes on when this returns, so its card shows the outcome.
         """
-        request, chosen = entry.request, data.get("patterns")
+        request, patterns = entry.request, data.get("patterns")
         if not isinstance(request, PermissionRequest) or not self._resolve_message(entry, data, by):
             return
-        allowed = chosen if isinstance(chosen, list) else request.always
+        allowed = patterns if isinstance(patterns, list) else request.always
         try:
             saved = self._workspace.allow_in_project(request.permission, allowed, agent=request.agent or None)
             note = " ".join([f"also saved for this project, in {', '.join(saved.files)}.", *saved.notes])

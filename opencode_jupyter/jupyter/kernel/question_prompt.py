@@ -51,13 +51,13 @@ class QuestionDialog:
         """Accept a typed line; ``done`` when there is an answer to every question."""
         if not line.strip():
             return "dismissed"
-        chosen = parse_choice(line, self.current)
-        if isinstance(chosen, str):
+        answer = parse_choice(line, self.current)
+        if isinstance(answer, str):
             self._tries += 1
-            self.note = chosen
+            self.note = answer
             return "again" if self._tries < TRIES else "dismissed"
         self.note, self._tries = "", 0
-        self.answers.append(chosen)
+        self.answers.append(answer)
         return "done" if len(self.answers) == len(self.request.questions) else "next"
 
 

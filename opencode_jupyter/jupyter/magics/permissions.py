@@ -149,16 +149,16 @@ def _revoke(line: PermissionLine) -> Confirmation:
     first = rest[0].text
     if first.isascii() and first.isdigit():
         numbers = [whole_number("%permissions revoke", word.text) for word in rest]
-        chosen = [_by_number(workspace, number, agent) for number in numbers]
+        rules = [_by_number(workspace, number, agent) for number in numbers]
     else:
         numbers = []
         permission, _ = permission_named(workspace, first)
         patterns = [expand(p) for p in _patterns(permission, rest[1:], line.line)] if len(rest) > 1 else None
-        chosen = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
-        if not chosen:
+        rules = [r for r in own if r.permission == permission and (patterns is None or r.pattern in patterns)]
+        if not rules:
             what = " ".join(w.text for w in rest)
             raise ToolError(f"No rule of this session is about {what}. {_revocable(own)}")
-    unique = {(rule, rule.source, rule.source_name): number for rule, number in zip_longest(chosen, numbers)}
+    unique = {(rule, rule.source, rule.source_name): number for rule, number in zip_longest(rules, numbers)}
     notes = [revoke_rule(workspace, rule, own, number or 0, agent) for (rule, *_), number in unique.items()]
     rows = [{**rule.to_wire(), "origin": rule.origin} for rule, *_ in unique]
     return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=[note for note in notes if note])

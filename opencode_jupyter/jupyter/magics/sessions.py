@@ -337,10 +337,10 @@ def _rename(line: SessionLine) -> Notice:
 
 def _delete(line: SessionLine) -> Notice:
     is_confirmed = line.flag("--yes")
-    chosen = []
+    sessions = []
     while line.rest:
-        chosen.append(line.session(required=True))
-    unique = list({session.id: session for session in chosen}.values())
+        sessions.append(line.session(required=True))
+    unique = list({session.id: session for session in sessions}.values())
     if not unique:
         raise InvalidArgumentsError(f"Which sessions? {line.usage}")
     if len(unique) > 1 and not is_confirmed:

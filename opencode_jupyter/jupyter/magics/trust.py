@@ -67,21 +67,21 @@ def trust(line: CommandLine) -> Table:
     prepare_all(notebook)
     waiting = untrusted(notebook.workspace)
     if options:
-        chosen = waiting
+        subjects = waiting
     elif not words:
         rows = [_row(notebook, subject) for subject in waiting]
         need = "1 thing needs" if len(rows) == 1 else f"{len(rows)} things need"
         title = f"{need} your trust." if rows else ""
         return CodeTable(rows, _COLUMNS, title=title, notes=HOW, empty="Nothing here needs your trust.")
     else:
-        chosen = [_subject_named(word, waiting, notebook) for word in words]
-    notebook.workspace.trust.grant(*chosen)
+        subjects = [_subject_named(word, waiting, notebook) for word in words]
+    notebook.workspace.trust.grant(*subjects)
     notebook.on_engine(partial(apply_trust, notebook.workspace))
     prepare_all(notebook)
-    rows = [_row(notebook, subject) for subject in chosen]
+    rows = [_row(notebook, subject) for subject in subjects]
     sources = {
         source
-        for subject in chosen
+        for subject in subjects
         for source in (subject.name, subject.shown.get("label"), f"mcp: {subject.shown.get('server')}")
     }
     missing = [tool for tool in notebook.workspace.registry.unavailable() if tool.source in sources]
@@ -121,17 +121,17 @@ def _subject_named(word: str, waiting: Sequence[Subject], notebook: Notebook, ot
     raise InvalidArgumentsError(f"{word} {otherwise or 'does not need your trust'}. Choose from: {names}.")
 
 
-def _is_name(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+def _is_name(word: str, name: str, details: dict[str, Any], notebook: Notebook) -> bool:
     path = os.path.normpath(os.path.join(notebook.workspace.directory, os.path.expanduser(word)))
-    return word in (name, shown.get("label")) or path == name or os.path.realpath(path) == name
+    return word in (name, details.get("label")) or path == name or os.path.realpath(path) == name
 
 
-def _gives_tool(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
-    ids = shown.get("ids") or []
+def _gives_tool(word: str, name: str, details: dict[str, Any], notebook: Notebook) -> bool:
+    ids = details.get("ids") or []
     return word in ids or any(id.endswith("*") and word.startswith(id[:-1]) for id in ids)
 
 
-def _is_file(word: str, name: str, shown: dict[str, Any], notebook: Notebook) -> bool:
+def _is_file(word: str, name: str, details: dict[str, Any], notebook: Notebook) -> bool:
     path = Path(name)
     return word in (path.name, path.stem) or name.startswith(f"{word} ")
 

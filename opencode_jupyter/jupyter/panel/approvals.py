@@ -36,11 +36,11 @@ def _request_json(panel: Panel, entry: CardRequest, position: tuple[int, int]) -
     call = workspace.calls.get(entry.call_id)
     view = RequestView(entry.request, entry.digest, position)
     card = entry.card
-    shown: dict[str, Any] = {"id": entry.id, "callID": entry.call_id, "commID": card.comm_id, "key": card.key}
+    fields: dict[str, Any] = {"id": entry.id, "callID": entry.call_id, "commID": card.comm_id, "key": card.key}
     if call is not None:
-        shown["card"] = card_part(call.part, Extras(request=view, base=workspace.directory), live=True)
-        shown["agent"] = getattr(entry.request, "agent", "")
-    return shown
+        fields["card"] = card_part(call.part, Extras(request=view, base=workspace.directory), live=True)
+        fields["agent"] = getattr(entry.request, "agent", "")
+    return fields
 
 
 def stop(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:

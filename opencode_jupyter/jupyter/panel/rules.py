@@ -121,19 +121,19 @@ def revoke(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: the rule is another one now, or can't be revoked here.
     """
-    number, shown = request.get("n"), request.get("rule")
-    if not isinstance(number, int) or not isinstance(shown, dict):
+    number, wire = request.get("n"), request.get("rule")
+    if not isinstance(number, int) or not isinstance(wire, dict):
         raise ToolError("Which rule?")
-    notes = panel.on_engine(_revoke, panel, number, shown, _agent(panel, request), _by(request))
+    notes = panel.on_engine(_revoke, panel, number, wire, _agent(panel, request), _by(request))
     panel.changed("rules")
     return {"notes": notes}
 
 
-def _revoke(panel: Panel, number: int, shown: dict[str, Any], agent: str | None, by: By) -> list[str]:
+def _revoke(panel: Panel, number: int, wire: dict[str, Any], agent: str | None, by: By) -> list[str]:
     workspace = panel.notebook.workspace
     ordered = in_order(workspace, agent, by)
     rule = ordered[number - 1] if 1 <= number <= len(ordered) else None
-    if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: shown.get(key) for key in _SHOWN}:
+    if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: wire.get(key) for key in _SHOWN}:
         raise ToolError("The rules have changed meanwhile; look again.")
     if is_mode_rule(rule):
         raise ToolError(f"This rule is of the {rule.origin}; choose another mode.")

@@ -53,16 +53,16 @@ def _server_json(panel: Panel, manager: McpServers, spec: ServerSpec, status: Se
     from ..magics.mcp import COLOURS, describe_server  # here: it needs the notebook, which needs this package
 
     actions = panel.server_actions
-    shown = describe_server(panel.notebook.workspace, manager, spec, status)
-    shown["note"] = _clean(spec, shown["note"])
+    fields = describe_server(panel.notebook.workspace, manager, spec, status)
+    fields["note"] = _clean(spec, fields["note"])
     lines = manager.logs(spec.name)[-LINES:]
-    shown["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
-    shown["busy"] = actions.running.get(spec.name, "")
-    shown["said"] = _clean(spec, actions.outcomes.get(spec.name, ""))
-    shown["signsIn"] = bool(spec.url) and spec.oauth is not False
+    fields["log"] = [visible(COLOURS.sub("", line))[:LINE] for line in lines]
+    fields["busy"] = actions.running.get(spec.name, "")
+    fields["said"] = _clean(spec, actions.outcomes.get(spec.name, ""))
+    fields["signsIn"] = bool(spec.url) and spec.oauth is not False
     login = _running_login(panel, spec.name)
-    shown["login"] = _login(login) if login is not None else None
-    return shown
+    fields["login"] = _login(login) if login is not None else None
+    return fields
 
 
 def connect(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:

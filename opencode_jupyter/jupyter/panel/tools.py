@@ -66,12 +66,12 @@ def tool(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: there is no tool of that name, or it does not describe itself in time.
     """
-    chosen = _find_tool(panel, request)
-    spec = panel.run_on_thread(spec_of, chosen, panel.notebook.workspace.registry)
+    requested_tool = _find_tool(panel, request)
+    spec = panel.run_on_thread(spec_of, requested_tool, panel.notebook.workspace.registry)
     return {
-        "name": chosen.id,
+        "name": requested_tool.id,
         "fields": [_form_field(field) for field in spec.fields],
-        "description": (summary(chosen) if chosen.builtin else spec.bound.description)[:DESCRIPTION],
+        "description": (summary(requested_tool) if requested_tool.builtin else spec.bound.description)[:DESCRIPTION],
     }
 
 
@@ -85,12 +85,12 @@ def check(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: the line makes another call.
     """
-    chosen = _find_tool(panel, request)
+    requested_tool = _find_tool(panel, request)
     arguments, source = request.get("input"), request.get("source")
     if not isinstance(arguments, dict) or not isinstance(source, str):
         raise ToolError("The arguments must be one JSON object, and the line a text")
     try:
-        same = panel.run_on_thread(_reads_back, panel, chosen, source, arguments)
+        same = panel.run_on_thread(_reads_back, panel, requested_tool, source, arguments)
     except InvalidArgumentsError as error:
         return {"errors": _errors(error)}
     if not same:

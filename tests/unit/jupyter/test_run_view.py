@@ -70,7 +70,7 @@ async def test_pieces_add_up_to_the_whole(open_workspace: OpenWorkspace) -> None
     page.take(card.items.changes({}), card.head())
     assert card.items.changes({}) == {}, "what was sent is not sent again"
     assert page.items == card.items.all_items({}, live=True)
-    check(run=card.json(live=True), all_items={"kind": "whole", "run": card.json(live=False)})
+    check(run=card.json(live=True), whole={"kind": "whole", "run": card.json(live=False)})
     before = page.items[:3]
     run.notes.append("the replay differs")
     card.items.on_change(run, "status", None)
