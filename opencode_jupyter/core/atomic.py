@@ -45,7 +45,7 @@ def write(path: str | os.PathLike[str], data: bytes, *, mode: int = NEW_FILE_MOD
     shown = os.fspath(path)
     try:
         target = Path(os.path.realpath(shown))
-        existing = _existing(target, shown)
+        existing = _target_status(target, shown)
         made = missing_folders(target.parent)
         with temporary_files.journaled():
             temporary = temporary_files.name(target.parent)
@@ -101,7 +101,7 @@ def missing_folders(folder: Path) -> list[Path]:
     return missing
 
 
-def _existing(target: Path, shown: str) -> os.stat_result | None:
+def _target_status(target: Path, shown: str) -> os.stat_result | None:
     try:
         status = target.stat()
     except FileNotFoundError:
@@ -208,7 +208,7 @@ def _write_all(writes: Sequence[Write], step: Callable[[int], None]) -> list[Pat
             step(0)
             current = write.path
             transaction.stage(write)
-        for done, write in enumerate(_ordered(writes)):
+        for done, write in enumerate(_sort_writes(writes)):
             step(done)
             current = write.path
             transaction.commit(write)
@@ -224,7 +224,7 @@ def _write_all(writes: Sequence[Write], step: Callable[[int], None]) -> list[Pat
     return transaction.folders
 
 
-def _ordered(writes: Sequence[Write]) -> list[Write]:
+def _sort_writes(writes: Sequence[Write]) -> list[Write]:
     """First the deletions that make room for a folder, then what is written, then the other deletions."""
     deleted = {write.path for write in writes if write.after is None and write.link is None}
     blocking = {parent for w in writes if w.path not in deleted for parent in w.path.parents if parent in deleted}
@@ -253,7 +253,7 @@ class _Transaction:
     @property
     def count(self) -> int:
         """How many files are changed."""
-        return sum(isinstance(entry, _Committed) and not _untouched(entry) for entry in self._log)
+        return sum(isinstance(entry, _Committed) and not _is_untouched(entry) for entry in self._log)
 
     @property
     def folders(self) -> list[Path]:
@@ -350,7 +350,7 @@ def _restore(done: _Committed) -> None:
     if aside is None:
         write.path.unlink(missing_ok=True)
         return
-    if _untouched(done):  # a folder may take new names and let none go
+    if _is_untouched(done):  # a folder may take new names and let none go
         with contextlib.suppress(OSError):
             aside.unlink()
         return
@@ -366,7 +366,7 @@ def _restore(done: _Committed) -> None:
         os.utime(write.path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _untouched(done: _Committed) -> bool:
+def _is_untouched(done: _Committed) -> bool:
     """Return whether the old file is still where it was: it got its second name, and then could not be replaced."""
     try:
         return done.aside is not None and os.path.samestat(done.aside.lstat(), done.write.path.lstat())

@@ -30,31 +30,31 @@ def key(tool: str, arguments: Mapping[str, Any]) -> Key:
     try:
         kinds = set(map(type, arguments.values()))
         if _SCALARS.issuperset(kinds):  # most calls; many times as fast as JSON
-            return tool, sorted((_whole(arguments) if float in kinds else arguments).items())
-        return tool, _encode(_whole(arguments))
+            return tool, sorted((_without_whole_floats(arguments) if float in kinds else arguments).items())
+        return tool, _encode(_without_whole_floats(arguments))
     except (TypeError, ValueError):
         return tool, repr(arguments)
 
 
-def _whole(value: Any) -> Any:
+def _without_whole_floats(value: Any) -> Any:
     """The same value, every float in it that has no fraction as an integer."""
     if type(value) is float:
         return int(value) if value.is_integer() else value
     if isinstance(value, Mapping):
-        return {name: _whole(entry) for name, entry in value.items()}
-    return [_whole(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+        return {name: _without_whole_floats(entry) for name, entry in value.items()}
+    return [_without_whole_floats(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def is_looping(recent: deque[Key]) -> bool:
     """Return whether the session's last calls (the current one last) go round in a circle."""
     if len(recent) < THRESHOLD or recent[-1] != recent[-3]:
         return False
-    if _same(recent[-1], recent[-2], recent[-3]):
+    if _are_identical(recent[-1], recent[-2], recent[-3]):
         return True
     turns = len(recent) >= 4 and recent[-2] == recent[-4]
-    return turns and _same(recent[-1], recent[-3]) and _same(recent[-2], recent[-4])
+    return turns and _are_identical(recent[-1], recent[-3]) and _are_identical(recent[-2], recent[-4])
 
 
-def _same(*keys: Key) -> bool:
+def _are_identical(*keys: Key) -> bool:
     """Return whether keys that are equal are the same: for Python 1, 1.0 and True are equal."""
     return len(set(map(repr, keys))) == 1

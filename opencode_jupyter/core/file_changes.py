@@ -134,7 +134,7 @@ class Changes:
             step = self.next_step()
         if before is not None and link is None and len(before) <= MAX_BYTES // 4:
             with contextlib.suppress(OSError):  # a full disk must not fail the edit, which is done
-                blob = self._keep(before)
+                blob = self._store_content(before)
         change = Change(
             path=Path(os.path.realpath(path)),
             session_id=author.session_id,
@@ -155,17 +155,17 @@ class Changes:
             self._entries.append(change)
             self._bytes += change.before_size if blob else 0
             # A step is forgotten whole, and never the last one.
-            while (oldest := self._entries[0].step) != step and self._full():
-                self._drop({oldest})
+            while (oldest := self._entries[0].step) != step and self._is_full():
+                self._drop_steps({oldest})
         return change
 
-    def _drop(self, steps: set[int]) -> None:
+    def _drop_steps(self, steps: set[int]) -> None:
         for change in self._entries:
             if change.step in steps:
                 self._forget(change)
         self._entries = deque(change for change in self._entries if change.step not in steps)
 
-    def _full(self) -> bool:
+    def _is_full(self) -> bool:
         return len(self._entries) > MAX_ENTRIES or self._bytes > MAX_BYTES
 
     def amend(self, change: Change, after: bytes) -> None:
@@ -194,7 +194,7 @@ class Changes:
                 raise ToolError("There is no change to undo.")
             self._check(undone, force)
             self._restore(undone)
-            self._drop(steps)
+            self._drop_steps(steps)
             return undone
 
     def revert_calls(
@@ -266,7 +266,7 @@ class Changes:
             else:
                 expected[change.path] = None if change.blob is None else _digest(change.blob.read_bytes())
 
-    def _keep(self, content: bytes) -> Path:
+    def _store_content(self, content: bytes) -> Path:
         make_private_folder(self._folder)
         if not self._swept:
             self._swept = True

@@ -167,7 +167,7 @@ class _Annotations:
         if annotation is inspect.Parameter.empty:
             return Any
         try:
-            resolved = self._resolved(name, annotation)
+            resolved = self._resolve_annotation(name, annotation)
         except Exception as error:
             if _last_name(annotation) == ToolContext.__name__:  # imported for type checkers only
                 return ToolContext
@@ -180,13 +180,13 @@ class _Annotations:
             return ToolContext
         return resolved
 
-    def _resolved(self, name: str, annotation: Any) -> Any:
+    def _resolve_annotation(self, name: str, annotation: Any) -> Any:
         holder = types.SimpleNamespace(__annotations__={name: annotation})
         if self._locals is None:
-            self._locals = self._scope()
+            self._locals = self._visible_names()
         return typing.get_type_hints(holder, self._globals, self._locals, include_extras=True)[name]
 
-    def _scope(self) -> dict[str, Any]:
+    def _visible_names(self) -> dict[str, Any]:
         """Names that the function's body could see, and those around the place where the tool is made."""
         names: dict[str, Any] = {}
         frame: types.FrameType | None = sys._getframe(1)
@@ -328,7 +328,9 @@ def describe_callable(target: Any) -> CallableDescription:
     if not isinstance(text, str):
         text = _class_doc(kind) or inspect.getdoc(function) or ""
     names = (getattr(target, "id", None), getattr(target, "name", None))
-    name = next((candidate for candidate in names if isinstance(candidate, str) and candidate), _snake(kind.__name__))
+    name = next(
+        (candidate for candidate in names if isinstance(candidate, str) and candidate), _snake_case(kind.__name__)
+    )
     parameters = getattr(target, "parameters", None)
     if not isinstance(parameters, dict) and not (isinstance(parameters, type) and issubclass(parameters, BaseModel)):
         parameters = None
@@ -369,5 +371,5 @@ def _class_doc(kind: type) -> str:
     return inspect.cleandoc(kind.__doc__) if kind.__doc__ else ""
 
 
-def _snake(name: str) -> str:
+def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

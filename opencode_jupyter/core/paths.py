@@ -112,12 +112,12 @@ def contains(path: str | os.PathLike[str], directory: Path, worktree: Path) -> b
     written = os.path.normpath(os.path.join(directory, path))
     if written == str(directory):
         return True
-    return _inside(written, str(directory), str(worktree)) and _inside(
+    return _is_inside(written, str(directory), str(worktree)) and _is_inside(
         follow_links(written), follow_links(directory), follow_links(worktree)
     )
 
 
-def _inside(path: str, directory: str, worktree: str) -> bool:
+def _is_inside(path: str, directory: str, worktree: str) -> bool:
     def within(parent: str) -> bool:
         return path == parent or path.startswith(parent.rstrip(os.sep) + os.sep)
 

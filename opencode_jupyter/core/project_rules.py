@@ -88,7 +88,9 @@ def save(
             saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decider}")
     if action != "deny":
         freed = [
-            name for name, rules in before.items() if _is_freed(workspace.agents.get(name), rules, permission, expanded)
+            name
+            for name, rules in before.items()
+            if _is_loosened(workspace.agents.get(name), rules, permission, expanded)
         ]
         if freed:
             saved.notes.append(
@@ -165,7 +167,8 @@ class _TrustRenewal:
         before = dict(self.before.sources)
         allowed = {entry for data in before.values() for entry in self._entries(data)} | set(rules.items())
         return all(
-            self._others(data) == self._others(before.get(path, {})) and set(self._entries(data)) <= allowed
+            self._other_entries(data) == self._other_entries(before.get(path, {}))
+            and set(self._entries(data)) <= allowed
             for path, data in after.sources
         )
 
@@ -173,7 +176,7 @@ class _TrustRenewal:
         value = (data.get("permission") or {}).get(self.permission) or {}
         return list(value.items()) if isinstance(value, Mapping) else [("*", value)]
 
-    def _others(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def _other_entries(self, data: Mapping[str, Any]) -> dict[str, Any]:
         rest = {key: value for key, value in data.items() if key not in ("permission", "$schema")}
         permission = data.get("permission") or {}
         return {**rest, "permission": {key: permission[key] for key in permission if key != self.permission}}
@@ -183,7 +186,7 @@ def _root(workspace: ToolHost) -> Path:
     return ConfigFiles(workspace.directory, workspace.worktree).root
 
 
-def _is_freed(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:
+def _is_loosened(agent: Agent | None, before: list[Rule], permission: str, texts: list[str]) -> bool:
     """Return whether an agent may (or may be asked) now what a rule denied it before."""
     if agent is None:
         return False

@@ -97,14 +97,14 @@ class Registry:
         Raises:
             TypeError: it is none of these, or something is missing; the message names it.
         """
-        tools = [tool_like] if isinstance(tool_like, Tool) else self._adapted(tool_like, options)
+        tools = [tool_like] if isinstance(tool_like, Tool) else self._adapt_tools(tool_like, options)
         for new in tools:
             self._add(new)
         self.changed()
         several = isinstance(tool_like, (list, tuple)) or hasattr(tool_like, "get_tools")
         return tools if several else tools[0]
 
-    def _adapted(self, tool_like: Any, options: dict[str, Any]) -> list[Tool]:
+    def _adapt_tools(self, tool_like: Any, options: dict[str, Any]) -> list[Tool]:
         tools = self._adapt(tool_like, **options) if self._adapt is not None else None
         if tools is not None:
             return tools
@@ -216,7 +216,7 @@ class Registry:
                     for source in stale:
                         group.start_soon(source.prepare, tool_id, call)
             except BaseExceptionGroup as errors:
-                raise _first(errors) from None
+                raise _first_error(errors) from None
         self.changed()
 
     def unavailable(self) -> list[Unavailable]:
@@ -285,7 +285,7 @@ class Registry:
             ToolError: there is no agent of that name.
         """
         await self.prepare()
-        return await self._initialised(self._select(*split_model(model)), agent)
+        return await self._initialise(self._select(*split_model(model)), agent)
 
     async def described(self, names: Iterable[str], agent: str | Agent | None = None) -> list[Bound]:
         """The tools of these names, whatever a model would be offered, initialised for an agent.
@@ -303,9 +303,9 @@ class Registry:
             if named_tool is None:
                 raise UnknownToolError(name, self.names(), self.why_not(name))
             selected.append(named_tool)
-        return await self._initialised(selected, agent)
+        return await self._initialise(selected, agent)
 
-    async def _initialised(self, tools: list[Tool], agent: str | Agent | None) -> list[Bound]:
+    async def _initialise(self, tools: list[Tool], agent: str | Agent | None) -> list[Bound]:
         for_agent = agent if isinstance(agent, Agent | None) else self._workspace.agent(agent)
         has_hooks = self._workspace.hooks.has_hooks(DEFINITION)
         # Most tools are the same for everyone: for hundreds of them no task is started, and no schema made again.
@@ -380,7 +380,7 @@ class Registry:
         return True
 
 
-def _first(error: BaseException) -> BaseException:
+def _first_error(error: BaseException) -> BaseException:
     """The first error of a group of them, as a single source would raise it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -154,7 +154,7 @@ def _series(value: Any, name: str = "") -> Rendering:
 
 def _fields(name: str, fields: Mapping[Any, Any]) -> Rendering:
     pictures: list[Attachment] = []
-    plain = _plain(fields, pictures)
+    plain = _to_json(fields, pictures)
     rows = [
         [cut(str(key), CELL_CHARS), cut(_field(value), FIELD_CHARS)]
         for key, value in itertools.islice(plain.items(), FIELDS)
@@ -182,7 +182,7 @@ def _items(value: Any) -> Rendering:
         if columns:
             return render_table(type(value).__name__, columns, count, len(labels))
     pictures: list[Attachment] = []
-    return Rendering(_json(_plain(value, pictures)), [], pictures)
+    return Rendering(_json(_to_json(value, pictures)), [], pictures)
 
 
 def _parts(items: Iterable[Any]) -> Rendering:
@@ -217,7 +217,7 @@ def is_library_value(value: Any) -> bool:
     return any((library, name) in names for library, name, _ in _RENDERERS)
 
 
-def _plain(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
+def _to_json(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
     """`value` as JSON of a bounded size; pictures in it are added to `pictures`."""
     if value is None or isinstance(value, (bool, int)):
         return value if type(value) in (bool, int, type(None)) else scalar_text(value, class_names(value))
@@ -228,28 +228,28 @@ def _plain(value: Any, pictures: list[Attachment], depth: int = DEPTH) -> Any:
     names = class_names(value)
     if ("numpy", "generic") in names and value.dtype.kind in "biuf":
         item = value.item()
-        return item if isinstance(item, (bool, int)) else _plain(float(item), pictures)
+        return item if isinstance(item, (bool, int)) else _to_json(float(item), pictures)
     text = scalar_text(value, names)
     if text is not None:
         return text
     if isinstance(value, (bytes, bytearray, memoryview)) or any((lib, name) in names for lib, name, _ in _RENDERERS):
-        return _inside(value, pictures)
+        return _nested_value(value, pictures)
     fields = fields_of(value)
     if fields is None and not isinstance(value, LISTS):
         return short_repr(value)
     if depth <= 0:
         return "…"
     if fields is not None:
-        made = {str(key): _plain(item, pictures, depth - 1) for key, item in itertools.islice(fields.items(), ITEMS)}
+        made = {str(key): _to_json(item, pictures, depth - 1) for key, item in itertools.islice(fields.items(), ITEMS)}
         return made if len(fields) <= ITEMS else {**made, "…": f"{len(fields) - ITEMS:,} more"}
-    items = [_plain(item, pictures, depth - 1) for item in itertools.islice(value, ITEMS)]
+    items = [_to_json(item, pictures, depth - 1) for item in itertools.islice(value, ITEMS)]
     return items if len(value) <= ITEMS else [*items, f"… {len(value) - ITEMS:,} more"]
 
 
-def _inside(value: Any, pictures: list[Attachment]) -> Any:
+def _nested_value(value: Any, pictures: list[Attachment]) -> Any:
     """A frame, picture or the like inside a list or dict: its size in words, small arrays as they are."""
     if ("numpy", "ndarray") in class_names(value) and value.size <= ITEMS // 4:
-        return _plain(value.tolist(), pictures)
+        return _to_json(value.tolist(), pictures)
     rendering = render(value)
     if rendering is None:
         return short_repr(value)
@@ -315,11 +315,11 @@ def _render_artist(value: Any) -> Rendering:
         data = buffer.getvalue()
         if len(data) <= PICTURE_BYTES:
             break
-    _close(figure)
-    return _png(data, "figure.png", f"Figure{_drawn(figure)}")
+    _close_figure(figure)
+    return _png(data, "figure.png", f"Figure{_figure_labels(figure)}")
 
 
-def _drawn(figure: Any) -> str:
+def _figure_labels(figure: Any) -> str:
     """Titles and labels of a figure's axes, for a model that cannot see."""
     words = []
     for axes in figure.axes[:AXES]:
@@ -329,7 +329,7 @@ def _drawn(figure: Any) -> str:
     return f": {cut('; '.join(words), LABEL_CHARS)}" if words else ""
 
 
-def _close(figure: Any) -> None:
+def _close_figure(figure: Any) -> None:
     """Have pyplot forget a figure that is shown here: a notebook would show it again below the cell."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     backend = str(sys.modules["matplotlib"].rcParams["backend"]).lower() if pyplot is not None else ""
@@ -377,14 +377,14 @@ def _render_display_methods(value: Any) -> Rendering | None:
     text = next((bundle[m] for m in ("text/markdown", "text/latex") if isinstance(bundle.get(m), str)), "")
     for mime in ("image/png", "image/jpeg"):
         content = bundle.get(mime)
-        data = _decoded(content) if isinstance(content, str) else content
+        data = _decode_base64(content) if isinstance(content, str) else content
         if isinstance(data, bytes) and 0 < len(data) <= PICTURE_BYTES:
             name = f"image.{mime.partition('/')[2]}"
             return Rendering(text or f"Picture ({type(value).__name__})", [], [Attachment.from_bytes(data, mime, name)])
     return Rendering(text) if text else None
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode_base64(text: str) -> bytes | None:
     try:
         return Attachment("", f"data:;base64,{text}").data
     except ValueError:

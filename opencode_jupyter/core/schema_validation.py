@@ -143,7 +143,7 @@ def _validator(text: str) -> Any:
     try:
         kind.check_schema(schema)
     except SchemaError as error:
-        raise TypeError(f"{_where(error.absolute_path)}{_cut(error.message)}") from None
+        raise TypeError(f"{_format_path(error.absolute_path)}{_cut(error.message)}") from None
     if schema.get("type", "object") != "object":
         raise TypeError(f"its type must be 'object', not {schema['type']!r}")
     unknown = [key for key, value in schema.items() if isinstance(value, dict) and not key.startswith("$")]
@@ -182,7 +182,7 @@ def _references(node: Any) -> Iterator[str]:
             yield from _references(value)
 
 
-def _where(path: Any) -> str:
+def _format_path(path: Any) -> str:
     return "".join(f"[{step!r}]" for step in path) + ": " if path else ""
 
 
@@ -217,12 +217,12 @@ def _issues(error: Any) -> Iterator[Issue]:
             if name not in properties and not any(re.search(pattern, name) for pattern in patterns):
                 yield issue({"type": "extra_forbidden"}, [*path, name], None)
     elif keyword in ("anyOf", "oneOf") and error.context:
-        yield from _none_of(error)
+        yield from _union_issues(error)
     else:
         yield issue({"type": keyword, "msg": _cut(error.message), "input": error.instance}, path, None)
 
 
-def _none_of(error: Any) -> Iterator[Issue]:
+def _union_issues(error: Any) -> Iterator[Issue]:
     """Issues of a value that fits none of several schemas: the types it may have, else the likeliest of them."""
     from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 

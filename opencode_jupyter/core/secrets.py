@@ -147,10 +147,10 @@ class Masker:
 
     def value(self, value: T) -> T:
         """A value of any kind with all texts in it masked: the same object if there is nothing to mask."""
-        result: T = self._walk(value, 0)
+        result: T = self._mask_nested(value, 0)
         return result
 
-    def _walk(self, value: Any, depth: int) -> Any:
+    def _mask_nested(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is str:
             return self._text.replace(value)
@@ -160,12 +160,12 @@ class Masker:
             return "…"
         if kind is dict:
             pairs = list(value.items())  # another thread may change it
-            masked = [(self._walk(key, depth + 1), self._walk(entry, depth + 1)) for key, entry in pairs]
+            masked = [(self._mask_nested(key, depth + 1), self._mask_nested(entry, depth + 1)) for key, entry in pairs]
             same = all(a is c and b is d for (a, b), (c, d) in zip(masked, pairs, strict=True))
             return value if same else dict(masked)
         if kind in (list, tuple):
             before = list(value)
-            items = [self._walk(item, depth + 1) for item in before]
+            items = [self._mask_nested(item, depth + 1) for item in before]
             return value if all(a is b for a, b in zip(items, before, strict=True)) else kind(items)
         if kind is bytes:
             return self._bytes.replace(value)
@@ -174,11 +174,11 @@ class Masker:
             return value if text == str(value) else text
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
-            changed = {name: new for name, old in fields if (new := self._walk(old, depth + 1)) is not old}
+            changed = {name: new for name, old in fields if (new := self._mask_nested(old, depth + 1)) is not old}
             return dataclasses.replace(value, **changed) if changed else value
-        return self._other(value)
+        return self._mask_other(value)
 
-    def _other(self, value: Any) -> Any:
+    def _mask_other(self, value: Any) -> Any:
         """A value of a kind that JSON does not know, as the store writes it, if a secret is in that."""
         from .store.rows import encode  # here: few values are of such a kind
 
@@ -196,7 +196,7 @@ class Masker:
             for form, name in self._text.spellings.items()
             if json.dumps(form, ensure_ascii=False)[1:-1] in text
         }
-        restored: T = _replaced(value, spellings)
+        restored: T = _replace_texts(value, spellings)
         return restored
 
     def mask_result(self, result: ToolResult) -> None:
@@ -230,14 +230,14 @@ class Masker:
                 continue
 
 
-def _replaced(value: Any, texts: Mapping[str, str]) -> Any:
+def _replace_texts(value: Any, texts: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         for old, new in texts.items():
             value = value.replace(old, new)
         return value
     if isinstance(value, dict):
-        return {key: _replaced(entry, texts) for key, entry in value.items()}
-    return [_replaced(item, texts) for item in value] if isinstance(value, list) else value
+        return {key: _replace_texts(entry, texts) for key, entry in value.items()}
+    return [_replace_texts(item, texts) for item in value] if isinstance(value, list) else value
 
 
 class _Forms:
@@ -402,13 +402,13 @@ class _LogMask(logging.Handler):
                 trace = logging.Formatter().formatException(record.exc_info)
                 if (masked := masker.text(trace)) != trace:
                     record.exc_info, record.exc_text = None, masked
-        if not _others_handle(logging.getLogger(record.name), self):
+        if not _has_other_handler(logging.getLogger(record.name), self):
             last = logging.lastResort  # which Python leaves out because of this handler
             if last is not None and record.levelno >= last.level:
                 last.handle(record)
 
 
-def _others_handle(logger: logging.Logger | None, this: logging.Handler) -> bool:
+def _has_other_handler(logger: logging.Logger | None, this: logging.Handler) -> bool:
     while logger is not None:
         if any(handler is not this for handler in logger.handlers):
             return True

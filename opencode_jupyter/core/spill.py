@@ -158,7 +158,7 @@ class Spill:
         text_lines = None if lines is None else lines - ended
         if not self.spilling:
             return Spilled(self._head.decode("utf-8", "replace"), False, None, lines, self.bytes, None, text_lines)
-        head, tail, by_bytes = self._ends()
+        head, tail, by_bytes = self._preview_ends()
         if by_bytes or lines is None:
             gap = f"...{self.bytes - len(head) - len(tail)} bytes truncated..."
         else:
@@ -183,7 +183,7 @@ class Spill:
             self._take(held if masker is None else masker.last(held))
         if self._file is not None:
             with contextlib.suppress(OSError):
-                _written.discard(_identity(self._file))
+                _written.discard(_file_identity(self._file))
             try:
                 os.close(self._file)
             except OSError as error:
@@ -207,7 +207,7 @@ class Spill:
         if self._path != written:
             _renamed[written] = self._path
 
-    def _ends(self) -> tuple[bytes, bytes, bool]:
+    def _preview_ends(self) -> tuple[bytes, bytes, bool]:
         """The beginning and the end to show: whole lines where they fit, else a part of the line."""
         limits = self._truncation
         half_lines, half_bytes = (limits.max_lines + 1) // 2, limits.max_bytes // 2
@@ -227,7 +227,7 @@ class Spill:
     def _open(self) -> None:
         try:
             self._file, self._path = self._truncation.create()
-            _written.add(_identity(self._file))
+            _written.add(_file_identity(self._file))
         except OSError as error:
             self.problem = str(error)
 
@@ -257,7 +257,7 @@ class Spill:
             del tail[:-TAIL]
 
 
-def _identity(descriptor: int) -> tuple[int, int]:
+def _file_identity(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
 

@@ -165,7 +165,7 @@ class Stream:
             self._result = ToolResult(value=piece)
         else:
             raise InvalidResultError(
-                f"The tool yielded {_described(piece)}. A generator must yield text, and may yield one "
+                f"The tool yielded {_describe_piece(piece)}. A generator must yield text, and may yield one "
                 f"ToolResult or dict ({', '.join(sorted(RESULT_KEYS))}) at its end."
             )
 
@@ -173,7 +173,7 @@ class Stream:
         """The streamed text with what the tool adds to it; a result with its own output replaces the text."""
         result = self._result
         if isinstance(result, ToolResult) and result.value is not None and not result.output:
-            return self._with_value(result)
+            return self._append_value(result)
         if result is None:
             result = ToolResult()
         elif isinstance(result, dict):
@@ -192,7 +192,7 @@ class Stream:
         result.metadata = {**result.metadata, **spilled.metadata()}
         return result
 
-    def _with_value(self, result: ToolResult) -> ToolResult:
+    def _append_value(self, result: ToolResult) -> ToolResult:
         """The streamed text, and below it the value that the tool returned."""
         from .result_values import result_of  # here: few streams end so
 
@@ -251,7 +251,7 @@ class Stream:
             self._send(title, {"output": shown, **saved, **self._reported})
 
 
-def _described(piece: Any) -> str:
+def _describe_piece(piece: Any) -> str:
     if isinstance(piece, dict):
         unknown = ", ".join(sorted(str(key) for key in piece.keys() - RESULT_KEYS))
         return f"a dict with the key {unknown}"

@@ -98,7 +98,7 @@ def issue(item: Mapping[str, Any], path: list[str | int], node: Mapping[str, Any
         node: the JSON schema of the value, if known.
     """
     kind, context = item["type"], item.get("ctx") or {}
-    values = _values(node)
+    values = _allowed_values(node)
     if values and kind in ("missing", "literal_error", "enum"):
         return Issue(code="invalid_value", values=values, path=path, message=_options(values))
     if kind == "missing":
@@ -254,7 +254,7 @@ def _type(node: Mapping[str, Any] | None) -> str:
     return {"integer": "number"}.get(kind, kind) if isinstance(kind, str) else ""
 
 
-def _values(node: Mapping[str, Any] | None) -> list[Any]:
+def _allowed_values(node: Mapping[str, Any] | None) -> list[Any]:
     """The values that a schema lets through, if it names them."""
     if not node:
         return []

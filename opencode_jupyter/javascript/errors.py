@@ -54,14 +54,14 @@ def unloadable(path: Path, error: dict[str, Any]) -> ToolFileError:
     where, is_own = path.name, True
     if isinstance(line, int) and at.get("path"):
         other = Path(at["path"])
-        is_own = other.name == path.name and (other == path or _same(other, path))
+        is_own = other.name == path.name and (other == path or _is_same_file(other, path))
         where = f"{path.name}:{line}" if is_own else f"{path.name} (in {other}:{line})"
     detail = " ".join(message.split())
     reason = detail if name == "Error" else f"{name}: {detail}"
     return ToolFileError(f"{where} can't be loaded: {reason}", path, line if is_own and isinstance(line, int) else None)
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
     except OSError:

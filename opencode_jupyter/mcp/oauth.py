@@ -122,7 +122,7 @@ class Auth(httpx2.Auth):
             text = f'the "redirectUri" of {self.name} is no address: {uri}'
             raise LoginFailedError(text, server=self.name, state="failed") from None
         self._provider = OAuthClientProvider(
-            spec.url, metadata, self._storage, redirect_handler=self._show, callback_handler=self._wait
+            spec.url, metadata, self._storage, redirect_handler=self._show, callback_handler=self._wait_for_code
         )
         self._context = self._storage.context = self._provider.context
 
@@ -212,7 +212,7 @@ class Auth(httpx2.Auth):
         self._redirect.expect_state(query.get("state", ""))
         await self._show_address(url)
 
-    async def _wait(self) -> AuthorizationCodeResult:
+    async def _wait_for_code(self) -> AuthorizationCodeResult:
         assert self._redirect is not None
         response = await self._redirect.wait_for_response()
         self._code = response.code

@@ -103,7 +103,7 @@ class TokenStore:
         learn_from(fields, f"mcp.{name}")
         if self._into_keyring(name, url, fields):
             fields = {"keyring": True}
-        with self._changing() as data:
+        with self._locked_data() as data:
             data.setdefault(name, {})[canonical(url)] = fields
 
     def forget(self, name: str) -> bool:
@@ -112,7 +112,7 @@ class TokenStore:
         Raises:
             ToolError: the file can't be written.
         """
-        with self._changing() as data:
+        with self._locked_data() as data:
             removed = data.pop(name, {})
         for url, entry in removed.items():
             if isinstance(entry, dict) and entry.get("keyring") is True and self.keyring is not None:
@@ -167,9 +167,9 @@ class TokenStore:
             self.path.chmod(OWNER_ONLY)
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+    def _locked_data(self) -> Iterator[dict[str, dict[str, Any]]]:
         make_private_folder(self.path.parent)
-        with self._lock, _between_processes(self.path.with_suffix(".lock")):
+        with self._lock, _process_lock(self.path.with_suffix(".lock")):
             data = self._read()
             yield data
             text = json.dumps({name: urls for name, urls in data.items() if urls}, indent=1)
@@ -208,7 +208,7 @@ def _fits(key: str, value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _between_processes(path: Path) -> Iterator[None]:
+def _process_lock(path: Path) -> Iterator[None]:
     """One process at a time; several kernels may log in or refresh at once (Windows may lose a login by it)."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
     try:

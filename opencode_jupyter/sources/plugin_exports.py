@@ -177,17 +177,20 @@ def _functions(module: types.ModuleType) -> Iterator[Fn]:
     functions = [
         value
         for name, value in vars(module).items()
-        if not name.startswith("_") and inspect.isfunction(value) and _is_of(value, module) and _takes_one(value)
+        if not name.startswith("_")
+        and inspect.isfunction(value)
+        and _is_defined_in(value, module)
+        and _takes_one_argument(value)
     ]
     yield from [fn for fn in functions if _is_annotated(fn)] or functions
 
 
-def _is_of(fn: Fn, module: types.ModuleType) -> bool:
+def _is_defined_in(fn: Fn, module: types.ModuleType) -> bool:
     origin = getattr(fn, "__module__", "") or ""
     return origin == module.__name__ or origin.startswith(module.__name__ + ".")
 
 
-def _takes_one(fn: Fn) -> bool:
+def _takes_one_argument(fn: Fn) -> bool:
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         return False
     try:

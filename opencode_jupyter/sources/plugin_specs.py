@@ -153,7 +153,7 @@ class PluginScan:
             if source:
                 self.problems.append(_no_effect(spec.name, source, spec.name))
             candidates.append(_Candidate(spec, own))
-        self.plugins = _last_of_each([candidate.spec for candidate in candidates])
+        self.plugins = _remove_overridden([candidate.spec for candidate in candidates])
         if any(spec.subject is not None for spec in self.plugins):
             self.files.add(self._workspace.data_dir / "trust.json")
         return self
@@ -203,7 +203,7 @@ class PluginScan:
         if own:
             return PluginSpec(name, "module", module.name, source)
         subject = Subject(KIND, f"package {module.name} ({module.path})", module.digest, {"content": module.text})
-        return self._checked(PluginSpec(name, "module", module.name, source, subject=subject))
+        return self._check_trust(PluginSpec(name, "module", module.name, source, subject=subject))
 
     # ------------------------------------------------------------------ files
 
@@ -238,9 +238,9 @@ class PluginScan:
         if own:
             return spec
         shown = {"content": code.text, "label": display(path, self._project, self._config.home)}
-        return self._checked(replace(spec, subject=Subject(KIND, os.path.realpath(path), code.digest, shown)))
+        return self._check_trust(replace(spec, subject=Subject(KIND, os.path.realpath(path), code.digest, shown)))
 
-    def _checked(self, spec: PluginSpec) -> PluginSpec:
+    def _check_trust(self, spec: PluginSpec) -> PluginSpec:
         trusted = spec.subject is None or self._workspace.trust.known(spec.subject)
         return spec if trusted else replace(spec, needs_trust=True, reason=NOT_TRUSTED)
 
@@ -259,7 +259,7 @@ def _path(text: str, base: Path, home: Path) -> Path:
     return Path(os.path.abspath(os.path.join(base, expand(text, home))))
 
 
-def _last_of_each(specs: Sequence[PluginSpec]) -> list[PluginSpec]:
+def _remove_overridden(specs: Sequence[PluginSpec]) -> list[PluginSpec]:
     """Of equal keys the last one that can run; one that cannot run hides no other."""
     used: list[PluginSpec] = []
     seen: set[tuple[str, str]] = set()

@@ -127,7 +127,7 @@ async def _load_script(file: ToolFile, scripts: Callable[[], ToolFileLoader] | N
         raise RuntimeMissingError(missing, file.path)
     tools = await loader.load(file.path, file.namespace or file.path.stem)
     prefix = "" if file.namespace else f"{file.path.stem}_"  # a single file's exports keep their own names
-    return _FileExports([_renamed(tool, tool.id.removeprefix(prefix), file.label) for tool in tools])
+    return _FileExports([_rename_tool(tool, tool.id.removeprefix(prefix), file.label) for tool in tools])
 
 
 async def _load_python(file: ToolFile, code: SourceCode) -> _FileExports:
@@ -142,11 +142,11 @@ async def _load_python(file: ToolFile, code: SourceCode) -> _FileExports:
         hint = "a tool file must define its tools and do nothing else while it is loaded"
         raise ToolFileError(f"{problem} in time; {hint}", file.path, timeout.line) from None
     if exports is None:
-        raise _located(error, code) from None
+        raise _error_with_position(error, code) from None
     return exports
 
 
-def _located(error: BaseException | None, code: SourceCode) -> ToolFileError:
+def _error_with_position(error: BaseException | None, code: SourceCode) -> ToolFileError:
     """An exception of a file in one line, with its position in the file or in one that it imports from beside it."""
     path, line = code.main, None
     if isinstance(error, SyntaxError) and error.filename in [str(file) for file in code.files]:
@@ -188,11 +188,11 @@ def _exports_of(module: ModuleType, file: ToolFile, source: bytes) -> _FileExpor
             except TypeError as error:
                 exports.problems.append((value.__code__.co_firstlineno, str(error)))
                 continue
-        exports.tools.append(_renamed(exported, id, file.label))
+        exports.tools.append(_rename_tool(exported, id, file.label))
     return exports
 
 
-def _renamed(original: Tool, id: str, label: str) -> Tool:
+def _rename_tool(original: Tool, id: str, label: str) -> Tool:
     """A copy of a tool under another id, with the file as its source."""
     renamed = copy.copy(original)
     renamed.id, renamed.source, renamed.builtin = id, label, False
@@ -206,7 +206,7 @@ def _candidates(module: ModuleType, source: bytes, exports: _FileExports) -> dic
     namespace = vars(module)
     names = namespace.get("__all__")
     if names is not None:
-        return _listed(namespace, names, exports)
+        return _exports_in_all(namespace, names, exports)
     imported, bound = _bindings(source)
 
     def is_own(name: str, value: Any) -> bool:
@@ -226,7 +226,7 @@ def _candidates(module: ModuleType, source: bytes, exports: _FileExports) -> dic
     return {name: value for name, value in public.items() if is_export(name, value)}
 
 
-def _listed(namespace: dict[str, Any], names: Any, exports: _FileExports) -> dict[str, Any]:
+def _exports_in_all(namespace: dict[str, Any], names: Any, exports: _FileExports) -> dict[str, Any]:
     """The exports that ``__all__`` names."""
     if not isinstance(names, (list, tuple)):
         exports.problems.append((None, f"__all__ must be a list of names, not {type(names).__name__}"))
@@ -302,7 +302,7 @@ def python_exports(source: bytes) -> list[str]:
         if isinstance(node, ast.ImportFrom):
             makers |= {alias.asname for alias in node.names if alias.asname and alias.name in _MAKERS}
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if any(_makes(decorator, makers) for decorator in node.decorator_list):
+            if any(_makes_tool(decorator, makers) for decorator in node.decorator_list):
                 exports[node.name] = True
             elif ast.get_docstring(node, clean=False) or node.name == DEFAULT:
                 exports[node.name] = False
@@ -310,8 +310,8 @@ def python_exports(source: bytes) -> list[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [target.id for target in targets if isinstance(target, ast.Name)]
             if names == ["__all__"]:
-                all_names = _texts(node.value)
-            elif isinstance(node.value, ast.Call) and _makes(node.value, makers):
+                all_names = _literal_texts(node.value)
+            elif isinstance(node.value, ast.Call) and _makes_tool(node.value, makers):
                 exports.update(dict.fromkeys(names, True))
             elif DEFAULT in names:
                 exports[DEFAULT] = False
@@ -325,7 +325,7 @@ def python_exports(source: bytes) -> list[str]:
     ]
 
 
-def _makes(node: ast.expr, makers: set[str]) -> bool:
+def _makes_tool(node: ast.expr, makers: set[str]) -> bool:
     """Whether an expression is ``tool``, ``tool(...)``, ``tool(...)(f)``, ``Tool.define(...)``, also by a module."""
     while isinstance(node, ast.Call):
         node = node.func
@@ -336,7 +336,7 @@ def _makes(node: ast.expr, makers: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in makers
 
 
-def _texts(node: ast.expr) -> list[str] | None:
+def _literal_texts(node: ast.expr) -> list[str] | None:
     try:
         names = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

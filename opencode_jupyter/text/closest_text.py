@@ -20,16 +20,16 @@ def describe_nearest(content: str, snippet: str) -> str:
     It names the first line that differs, as the file has it and as `snippet` has it.
     """
     lines, snippet_lines = content.split("\n"), snippet.strip("\n").split("\n")
-    first = _aligned(lines, snippet_lines)
+    first = _best_aligned_line(lines, snippet_lines)
     if first is None:
         return ""
     for offset, line in enumerate(snippet_lines):
         number = first + offset
         if number >= len(lines):
-            return f"The file ends at line {len(lines)}, where it would have to go on with {_quoted(line)}."
+            return f"The file ends at line {len(lines)}, where it would have to go on with {_quote(line)}."
         if number >= 0 and lines[number] != line:
             blanks = " (only white space differs)" if lines[number].split() == line.split() else ""
-            return f"The nearest is at line {number + 1}: {_quoted(lines[number])} instead of {_quoted(line)}{blanks}."
+            return f"The nearest is at line {number + 1}: {_quote(lines[number])} instead of {_quote(line)}{blanks}."
     return ""
 
 
@@ -47,7 +47,7 @@ def line_numbers(content: str, snippet: str, most: int = 5) -> str:
     return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), *map(str, numbers[-1:])]))
 
 
-def _aligned(lines: list[str], snippet_lines: list[str]) -> int | None:
+def _best_aligned_line(lines: list[str], snippet_lines: list[str]) -> int | None:
     """The index of the line where the most lines of `asked` are at their place; by resemblance if none is."""
     positions: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
@@ -68,5 +68,5 @@ def _aligned(lines: list[str], snippet_lines: list[str]) -> int | None:
     return positions[similar[0]][0] - longest if similar else None
 
 
-def _quoted(line: str) -> str:
+def _quote(line: str) -> str:
     return f"`{line if len(line) <= SHOWN else line[: SHOWN - 1] + '…'}`"

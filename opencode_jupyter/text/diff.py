@@ -139,7 +139,7 @@ def _hunk_header(group: Sequence[Opcode]) -> str:
 
 def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     if not old or not new:
-        return _replaced(len(old), len(new))
+        return _replacement_opcodes(len(old), len(new))
     edits = _myers(old, new)
     if edits is not None:
         return edits
@@ -148,7 +148,7 @@ def _opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     return _common_ends(old, new)
 
 
-def _replaced(old: int, new: int) -> list[Opcode]:
+def _replacement_opcodes(old: int, new: int) -> list[Opcode]:
     if not old and not new:
         return []
     return [("replace" if old and new else "delete" if old else "insert", 0, old, 0, new)]
@@ -162,10 +162,10 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
     tail = 0
     while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    return _with_equal([(head, len(old) - tail, head, len(new) - tail)], len(old), len(new))
+    return _add_equal_runs([(head, len(old) - tail, head, len(new) - tail)], len(old), len(new))
 
 
-def _with_equal(changes: Sequence[tuple[int, int, int, int]], old: int, new: int) -> list[Opcode]:
+def _add_equal_runs(changes: Sequence[tuple[int, int, int, int]], old: int, new: int) -> list[Opcode]:
     out: list[Opcode] = []
     i = j = 0
     for i1, i2, j1, j2 in [*changes, (old, old, new, new)]:

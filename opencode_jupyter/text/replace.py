@@ -170,7 +170,7 @@ def _simple(_content: _SearchedText, find: str) -> Iterator[str]:
 
 def _line_trimmed(content: _SearchedText, find: str) -> Iterator[str]:
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first in _runs(content.trimmed, sought):
+    for first in _find_runs(content.trimmed, sought):
         yield content.span(first, first + len(sought) - 1)
 
 
@@ -181,7 +181,7 @@ def _block_anchor(content: _SearchedText, find: str) -> Iterator[str]:
     slack = max(1, len(sought) // 4)
     blocks = [
         (first, last)
-        for first, last in _anchored(content.trimmed, sought[0], sought[-1])
+        for first, last in _find_anchored_blocks(content.trimmed, sought[0], sought[-1])
         if abs(last - first + 1 - len(sought)) <= slack
     ]
     best, best_score = None, -1.0
@@ -219,14 +219,14 @@ def _whitespace_normalised(content: _SearchedText, find: str) -> Iterator[str]:
                 yield match[0]
     count = find.count("\n") + 1
     if count > 1:
-        joined, starts, ends = _joined_words(normal)
+        joined, starts, ends = _join_words(normal)
         for first in range(len(normal) - count + 1):
             start, end = starts[first], ends[first + count - 1]
             if end - start == len(sought) and joined.startswith(sought, start):
                 yield content.span(first, first + count - 1)
 
 
-def _joined_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
+def _join_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
     """Normalised lines as one text, with where each line's words begin and the words up to it end."""
     parts: list[str] = []
     starts: list[int] = []
@@ -242,14 +242,14 @@ def _joined_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
 
 
 def _indentation_flexible(content: _SearchedText, find: str) -> Iterator[str]:
-    sought = _dedented(find.split("\n"))
+    sought = _dedent(find.split("\n"))
     keys = [line.lstrip(WHITE) or line for line in content.lines]
-    for first in _runs(keys, [line.lstrip(WHITE) or line for line in sought]):
-        if _dedented(content.lines[first : first + len(sought)]) == sought:
+    for first in _find_runs(keys, [line.lstrip(WHITE) or line for line in sought]):
+        if _dedent(content.lines[first : first + len(sought)]) == sought:
             yield content.span(first, first + len(sought) - 1)
 
 
-def _dedented(lines: Sequence[str]) -> list[str]:
+def _dedent(lines: Sequence[str]) -> list[str]:
     indents = [len(line) - len(line.lstrip(WHITE)) for line in lines if _trim(line)]
     smallest = min(indents, default=0)
     return [line[smallest:] if _trim(line) else line for line in lines]
@@ -306,7 +306,7 @@ def _context_aware(content: _SearchedText, find: str) -> Iterator[str]:
     if find.count("\n") < 2:
         return
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first, last in _anchored(content.trimmed, sought[0], sought[-1]):
+    for first, last in _find_anchored_blocks(content.trimmed, sought[0], sought[-1]):
         if last - first + 1 != len(sought):
             continue
         inner = [
@@ -352,7 +352,7 @@ def _lines_without_empty_last(text: str) -> list[str]:
     return lines
 
 
-def _anchored(lines: Sequence[str], head: str, tail: str) -> Iterator[tuple[int, int]]:
+def _find_anchored_blocks(lines: Sequence[str], head: str, tail: str) -> Iterator[tuple[int, int]]:
     """Each line equal to `head` with the nearest line at distance 2 or more equal to `tail`."""
     tails = [index for index, line in enumerate(lines) if line == tail]
     for first, line in enumerate(lines):
@@ -363,7 +363,7 @@ def _anchored(lines: Sequence[str], head: str, tail: str) -> Iterator[tuple[int,
             yield first, tails[position]
 
 
-def _runs(lines: Sequence[str], sought: Sequence[str]) -> Iterator[int]:
+def _find_runs(lines: Sequence[str], sought: Sequence[str]) -> Iterator[int]:
     """Where `sought` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
     if not sought:
         return

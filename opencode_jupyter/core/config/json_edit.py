@@ -46,7 +46,7 @@ class JsonText:
             self.text = raw[len(self._mark) :].decode("utf-8")
         except UnicodeDecodeError as error:
             raise NotStrictError("is not UTF-8 text") from error
-        self.data: dict[str, Any] = _strict(self.text) if self.text.strip(_BLANK) else {}
+        self.data: dict[str, Any] = _parse_strictly(self.text) if self.text.strip(_BLANK) else {}
 
     def with_entry(self, name: str, value: Any) -> bytes:
         """The file's new bytes with `value` under `name`: in the old one's place, else as the last entry."""
@@ -56,18 +56,18 @@ class JsonText:
         unit = first[1] if first else INDENT if is_empty or "\n" in text.strip(_BLANK) else None
         newline = "\r\n" if "\r\n" in text else "\n"
         colon = ":" if unit is None and '": ' not in text else ": "
-        value_text = _dumped(value, unit, newline, colon)
+        value_text = _dump(value, unit, newline, colon)
         last = text.index("{") + 1
         for key, start, end in _entries(text):
             if key == name:
-                return self._mark + _encoded(text[:start] + value_text + text[end:])
+                return self._mark + _encode(text[:start] + value_text + text[end:])
             last = end
         entry = f"{json.dumps(name)}{colon}{value_text}"
         if is_empty:
             close = text.index("}", last)
-            return self._mark + _encoded(f"{text[:last]}{newline}{unit}{entry}{newline}{text[close:]}")
+            return self._mark + _encode(f"{text[:last]}{newline}{unit}{entry}{newline}{text[close:]}")
         gap = f",{newline}{unit}" if unit is not None else "," + colon[1:]
-        return self._mark + _encoded(text[:last] + gap + entry + text[last:])
+        return self._mark + _encode(text[:last] + gap + entry + text[last:])
 
 
 def read(path: Path) -> JsonText | None:
@@ -87,7 +87,7 @@ def read(path: Path) -> JsonText | None:
         raise ToolError(f"{path} can't be read: {error.strerror or error}") from error
 
 
-def _strict(text: str) -> dict[str, Any]:
+def _parse_strictly(text: str) -> dict[str, Any]:
     def pairs(entries: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(entries)
         if len(out) < len(entries):
@@ -95,7 +95,7 @@ def _strict(text: str) -> dict[str, Any]:
         return out
 
     try:
-        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_constant)
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise NotStrictError("has comments or other things that plain JSON does not have") from error
     if not isinstance(data, dict):
@@ -103,7 +103,7 @@ def _strict(text: str) -> dict[str, Any]:
     return data
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise NotStrictError(f"has {name}, which is not JSON")
 
 
@@ -117,13 +117,13 @@ def _entries(text: str) -> Iterator[tuple[str, int, int]]:
             yield keys[0], start, decoder.raw_decode(text, start)[1]
 
 
-def _dumped(value: Any, unit: str | None, newline: str, colon: str) -> str:
+def _dump(value: Any, unit: str | None, newline: str, colon: str) -> str:
     if unit is None:
         return json.dumps(value, ensure_ascii=False, separators=("," + colon[1:], colon))
     lines = json.dumps(value, ensure_ascii=False, indent=unit).split("\n")
     return (newline + unit).join(lines)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     # A file's name may hold bytes that are no text; JSON can say those (as lone surrogates) only with an escape.
     return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")

@@ -309,7 +309,7 @@ def fill_references(
     pieces: list[str] = []
     length = end = 0
     for match in REFERENCE.finditer(text):
-        if within is not None and (match[1] == "env" or not _inside(match[2], within, folder, home)):
+        if within is not None and (match[1] == "env" or not _is_in_project(match[2], within, folder, home)):
             continue
         if match[1] == "env":
             bare = escaped = env.get(match[2], "")
@@ -327,7 +327,7 @@ def fill_references(
     return out
 
 
-def _inside(name: str, within: Path, folder: Path, home: Path) -> bool:
+def _is_in_project(name: str, within: Path, folder: Path, home: Path) -> bool:
     """Return whether a file is one of a project. A project around the home folder would make every file one."""
     target = Path(os.path.realpath(home / name[2:] if name.startswith("~/") else folder / name))
     return target.is_relative_to(within) and not home.is_relative_to(within)

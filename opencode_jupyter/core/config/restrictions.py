@@ -70,13 +70,13 @@ def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> 
         if key in GATED or key not in known:
             continue
         if key == "permission":
-            _rules(out, (key,), value)
+            _restrict_rules(out, (key,), value)
         elif key == "tools":
-            _switches(out, value)
+            _restrict_switches(out, value)
         elif key in ("agent", "mode"):
-            out.data[key] = {name: _agent(out, (key, name), entry, agents) for name, entry in value.items()}
+            out.data[key] = {name: _restrict_agent(out, (key, name), entry, agents) for name, entry in value.items()}
         elif key == "skills":
-            out.data[key] = _skills(out, value)
+            out.data[key] = _restrict_skills(out, value)
         elif key == "experimental":
             out.data[key] = _select(out, (key,), value, EXPERIMENTAL)
         elif key in HARMLESS or (key in ("formatter", "lsp") and value is False) or (key == "snapshot" and value):
@@ -92,7 +92,7 @@ def restrict(written: Any, filled: Mapping[str, Any], agents: Iterable[str]) -> 
 def subject(project: Path, home: Path, sources: Iterable[tuple[str, RestrictedSource]]) -> Subject | None:
     """What a person trusts by trusting a project's configuration; None if all of it holds anyway."""
     parts = list(sources)
-    lines = [f"{path}: {'.'.join(keys)}: {_short(value)}" for path, part in parts for keys, value in part.withheld]
+    lines = [f"{path}: {'.'.join(keys)}: {_shorten(value)}" for path, part in parts for keys, value in part.withheld]
     if not lines:
         return None
     reviewed = [[path, part.reviewed] for path, part in parts if part.reviewed]
@@ -116,12 +116,12 @@ def _folder(project: Path, home: Path) -> str:
     return f"~/{project.relative_to(home)}" if inside else str(project)
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
 
 
-def _rules(out: RestrictedSource, keys: Keys, permission: Mapping[str, Any]) -> None:
+def _restrict_rules(out: RestrictedSource, keys: Keys, permission: Mapping[str, Any]) -> None:
     stricter: dict[str, Any] = {}
     for name, value in permission.items():
         if isinstance(value, Mapping):
@@ -139,25 +139,27 @@ def _rules(out: RestrictedSource, keys: Keys, permission: Mapping[str, Any]) -> 
         out.rules[keys] = {**out.rules.get(keys, {}), **stricter}
 
 
-def _switches(out: RestrictedSource, tools: Mapping[str, Any]) -> None:
+def _restrict_switches(out: RestrictedSource, tools: Mapping[str, Any]) -> None:
     out.withheld += [(("tools", name), on) for name, on in tools.items() if on]
     off = tools_to_permission({name: False for name, on in tools.items() if not on})
     if off:
         out.rules[("permission",)] = {**off, **out.rules.get(("permission",), {})}
 
 
-def _agent(out: RestrictedSource, keys: Keys, entry: Mapping[str, Any], agents: Iterable[str]) -> dict[str, Any]:
+def _restrict_agent(
+    out: RestrictedSource, keys: Keys, entry: Mapping[str, Any], agents: Iterable[str]
+) -> dict[str, Any]:
     new = keys[1] not in NATIVE and keys[1] not in agents
     rest = {key: value for key, value in entry.items() if key != "permission"}
-    _rules(out, ("agent", keys[1], "permission"), entry.get("permission") or {})
+    _restrict_rules(out, ("agent", keys[1], "permission"), entry.get("permission") or {})
     if keys[0] == "mode":
         rest.pop("mode", None)
     return _select(out, keys, rest, AGENT | ({"mode", "hidden"} if new else set()))
 
 
-def _skills(out: RestrictedSource, value: Mapping[str, Any]) -> dict[str, Any]:
-    paths = [path for path in value.get("paths") or () if _inside(path)]
-    outside = [path for path in value.get("paths") or () if not _inside(path)]
+def _restrict_skills(out: RestrictedSource, value: Mapping[str, Any]) -> dict[str, Any]:
+    paths = [path for path in value.get("paths") or () if _is_inside(path)]
+    outside = [path for path in value.get("paths") or () if not _is_inside(path)]
     if outside:
         out.withheld.append((("skills", "paths"), outside))
     if value.get("urls"):
@@ -165,7 +167,7 @@ def _skills(out: RestrictedSource, value: Mapping[str, Any]) -> dict[str, Any]:
     return {"paths": paths} if paths else {}
 
 
-def _inside(path: str) -> bool:
+def _is_inside(path: str) -> bool:
     pure = PurePath(path)
     return not (pure.is_absolute() or ".." in pure.parts or path.startswith(("~", "$HOME")))
 

@@ -14,7 +14,7 @@ _WORK = 1_000_000
 
 def overruling_rule(after: Sequence[Rule], new: Rule) -> Rule | None:
     """The rule that decides in place of `new`; None if its action holds for its pattern."""
-    index = _last(after, new)
+    index = _last_index(after, new)
     for rule in reversed(after[index + 1 :]):
         if rule.action != new.action and match(new.permission, rule.permission) and covers(rule.pattern, new.pattern):
             return rule
@@ -29,10 +29,10 @@ def changed_rule(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Ru
     """
     for rules, others in ((before, after), (after, before)):
         for index, rule in enumerate(rules):
-            if not _same(rule, new) and rule not in others and not _covered(rules, index):
+            if not _is_same_rule(rule, new) and rule not in others and not _is_covered(rules, index):
                 return rule
     positions = {_key(rule): i for i, rule in reversed(list(enumerate(after)))}
-    common = [r for r in before if not _same(r, new) and r in after]
+    common = [r for r in before if not _is_same_rule(r, new) and r in after]
     for i, rule in enumerate(common):
         for later in common[i + 1 :]:
             if (
@@ -49,7 +49,7 @@ def undone_deny(before: Sequence[Rule], after: Sequence[Rule], new: Rule) -> Rul
     """A rule that denies, is in force, and would be overruled by `new` for a part of what it denies; None if none."""
     if new.action == "deny":
         return None
-    index_after, index_before = _last(after, new), _last(before, new)
+    index_after, index_before = _last_index(after, new), _last_index(before, new)
     for index, rule in enumerate(before):
         if rule.action != "deny" or not overlap(new.permission, rule.permission):
             continue
@@ -66,7 +66,7 @@ def overlap(first: str, second: str) -> bool:
     """Return whether some text fits both patterns. For very long patterns: perhaps."""
     if first == second or match(first, second) or match(second, first):
         return True
-    return any(_meet(a, b) for a in _forms(first) for b in _forms(second))
+    return any(_pieces_overlap(a, b) for a in _pattern_forms(first) for b in _pattern_forms(second))
 
 
 def covers(wide: str, narrow: str) -> bool:
@@ -74,35 +74,35 @@ def covers(wide: str, narrow: str) -> bool:
     if wide in ("*", narrow):
         return True
     # A star or blank of `narrow`, read as text, is taken by a star of `wide` alone if that has no other blanks.
-    return "?" not in wide and all(match(form, wide) for form in _forms(narrow))
+    return "?" not in wide and all(match(form, wide) for form in _pattern_forms(narrow))
 
 
 def _key(rule: Rule) -> tuple[str, str, str]:
     return rule.permission, rule.pattern, rule.action
 
 
-def _same(rule: Rule, new: Rule) -> bool:
+def _is_same_rule(rule: Rule, new: Rule) -> bool:
     return rule.permission == new.permission and rule.pattern == new.pattern
 
 
-def _last(rules: Sequence[Rule], new: Rule) -> int:
-    return max((i for i, r in enumerate(rules) if _same(r, new)), default=-1)
+def _last_index(rules: Sequence[Rule], new: Rule) -> int:
+    return max((i for i, r in enumerate(rules) if _is_same_rule(r, new)), default=-1)
 
 
-def _covered(rules: Sequence[Rule], index: int) -> bool:
+def _is_covered(rules: Sequence[Rule], index: int) -> bool:
     """Return whether a later rule speaks of all that this one speaks of."""
     rule = rules[index]
     return any(r.permission in (rule.permission, "*") and r.pattern in (rule.pattern, "*") for r in rules[index + 1 :])
 
 
-def _forms(pattern: str) -> list[str]:
+def _pattern_forms(pattern: str) -> list[str]:
     pattern = pattern.replace("\\", "/")
     if sys.platform == "win32":
         pattern = pattern.lower()
     return [pattern, pattern[:-2]] if pattern.endswith(" *") else [pattern]  # a tail " *" optional
 
 
-def _meet(first: str, second: str) -> bool:
+def _pieces_overlap(first: str, second: str) -> bool:
     if len(first) * len(second) > _WORK:
         return True
     # row[j]: the pieces of `first` so far and the first j of `second` can stand for the same text.

@@ -135,7 +135,7 @@ class ConfigFiles:
                 obstacle = _obstacle(before, after, new, keep_denies)
                 if not obstacle:
                     old = base.data.get("permission")
-                    return None if section == old and _orders(section) == _orders(old) else changed
+                    return None if section == old and _key_orders(section) == _key_orders(old) else changed
                 problem = problem or obstacle
             shown = display(path, self.root, before.home)
             raise _RuleInTheWayError(f"{permission} {pattern} {action} can't be saved in {shown}: {problem}")
@@ -202,7 +202,7 @@ class ConfigFiles:
         after = self._load({path: text})
         merged = after.get("mcp", name)
         for key, value in entry.items():
-            if not isinstance(merged, Mapping) or not _within(value, merged.get(key)):
+            if not isinstance(merged, Mapping) or not _is_contained(value, merged.get(key)):
                 origin = after.origin("mcp", name, key) or "another file"
                 raise ToolError(
                     f"{name} can't be saved in {path}: its {key} would have no effect, because {origin} overrides it"
@@ -256,7 +256,7 @@ def remove_rule(path: Path, permission: str, pattern: str, *, root: Path | None 
     """
 
     def change(file: JsonText | None) -> bytes | None:
-        section = _without(file.data.get("permission"), permission, pattern) if file is not None else None
+        section = _without_rule(file.data.get("permission"), permission, pattern) if file is not None else None
         return None if file is None or section is None else file.with_entry("permission", section)
 
     with _lock:
@@ -345,7 +345,7 @@ def _arrangements(
     entries = {"*": value} if isinstance(value, str) else value
     short = permission not in section or isinstance(value, str)
     rest = {key: entry for key, entry in section.items() if key != permission}
-    orders = list(_placed(entries, pattern, action, keep_denies))
+    orders = list(_pattern_orders(entries, pattern, action, keep_denies))
     values = [action if short and list(order) == ["*"] else order for order in orders]
     if permission in section:
         yield from ({**section, permission: entry} for entry in values)
@@ -356,19 +356,19 @@ def _obstacle(before: Config, after: Config, new: Rule, keep_denies: bool) -> st
     """Why a change must not be made; "" if it may."""
     old, rules = before.permission_rules, after.permission_rules
     if keep_denies and (rule := rule_changes.undone_deny(old, rules, new)) is not None:
-        return f"the rule {_described(rule)} denies a part of it"
+        return f"the rule {_describe_rule(rule)} denies a part of it"
     if (rule := rule_changes.overruling_rule(rules, new)) is not None:
-        return f"the rule {_described(rule)} would still decide"
+        return f"the rule {_describe_rule(rule)} would still decide"
     if (rule := rule_changes.changed_rule(old, rules, new)) is not None:
-        return f"the rule {_described(rule)} would decide other cases than now"
+        return f"the rule {_describe_rule(rule)} would decide other cases than now"
     return ""
 
 
-def _described(rule: Rule) -> str:
+def _describe_rule(rule: Rule) -> str:
     return f"{rule.permission} {rule.pattern} {rule.action}" + (f" ({rule.origin})" if rule.origin else "")
 
 
-def _placed(entries: dict[str, str], pattern: str, action: str, keep_denies: bool) -> Iterator[dict[str, str]]:
+def _pattern_orders(entries: dict[str, str], pattern: str, action: str, keep_denies: bool) -> Iterator[dict[str, str]]:
     """The patterns with the new one in its old place, at the end (the last that fits wins), before what denies."""
     if pattern in entries:
         yield {**entries, pattern: action}
@@ -381,7 +381,7 @@ def _placed(entries: dict[str, str], pattern: str, action: str, keep_denies: boo
                 yield dict([*items[:index], (pattern, action), *items[index:]])
 
 
-def _without(section: Any, permission: str, pattern: str) -> dict[str, Any] | None:
+def _without_rule(section: Any, permission: str, pattern: str) -> dict[str, Any] | None:
     """A ``permission`` entry without a rule; None if it has none such."""
     if isinstance(section, str):
         return {} if (permission, pattern) == ("*", "*") else None
@@ -398,7 +398,7 @@ def _without(section: Any, permission: str, pattern: str) -> dict[str, Any] | No
     return {**section, permission: remaining} if remaining else rest
 
 
-def _orders(section: Mapping[str, Any]) -> list[Any]:
+def _key_orders(section: Mapping[str, Any]) -> list[Any]:
     return [(key, list(value) if isinstance(value, dict) else None) for key, value in section.items()]
 
 
@@ -412,8 +412,8 @@ def _servers(file: JsonText, path: Path) -> dict[str, Any]:
     return section
 
 
-def _within(value: Any, merged: Any) -> bool:
+def _is_contained(value: Any, merged: Any) -> bool:
     """Return whether all of `value` is in the merged configuration; references are filled in there."""
     if isinstance(value, Mapping):
-        return isinstance(merged, Mapping) and all(_within(v, merged.get(k)) for k, v in value.items())
+        return isinstance(merged, Mapping) and all(_is_contained(v, merged.get(k)) for k, v in value.items())
     return bool(value == merged) or "{env:" in str(value) or "{file:" in str(value)

@@ -175,13 +175,15 @@ def _apply(workspace: ToolHost, session: Session, mode: PermissionMode, over: tu
 
 
 def _rules(workspace: ToolHost, mode: PermissionMode) -> list[Rule]:
-    entries = [(key, action) for p, action in mode.entries for key in (_others(workspace) if p == _OTHERS else [p])]
+    entries = [
+        (key, action) for p, action in mode.entries for key in (_other_permissions(workspace) if p == _OTHERS else [p])
+    ]
     return [
         Rule(key, "*", action, f"mode {mode.name}", source="mode", source_name=mode.name) for key, action in entries
     ]
 
 
-def _others(workspace: ToolHost) -> list[str]:
+def _other_permissions(workspace: ToolHost) -> list[str]:
     """The permissions of other tools: an MCP server's begin with its name (docs/opencode/core.md 19.4)."""
     servers = [clean_tool_id(name) + "_*" for name in workspace.config.get("mcp", default={}) or {}]
     return list(dict.fromkeys([*servers, *workspace.registry.custom_names()]))

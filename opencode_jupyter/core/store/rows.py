@@ -47,7 +47,7 @@ def encode(value: Any) -> str:
     """JSON of `value`; what JSON does not know becomes text. Any Python string can be kept."""
     for attempt in range(3):
         try:
-            return _quickly(value) if _is_plain(value) else _encode(value)
+            return _encode_plain(value) if _is_plain(value) else _encode(value)
         except RuntimeError as error:
             # A tool may change its metadata while it is being written here; the next put brings the end state.
             if isinstance(error, RecursionError) or attempt == 2:
@@ -72,7 +72,7 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _quickly(value: Any) -> str:
+def _encode_plain(value: Any) -> str:
     """JSON of what `_is_plain`, in a quarter of the time."""
     try:
         return to_json(value).decode()
@@ -80,7 +80,7 @@ def _quickly(value: Any) -> str:
         return _encode(value)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if callable(getattr(value, "to_wire", None)):
         return value.to_wire()
     if callable(getattr(value, "model_dump", None)):
@@ -96,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 _STRINGS = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-_encode = json.JSONEncoder(separators=(",", ":"), default=_plain, skipkeys=True).encode
+_encode = json.JSONEncoder(separators=(",", ":"), default=_to_plain, skipkeys=True).encode
 
 
 def session_row(info: Mapping[str, Any]) -> Statement:
@@ -127,8 +127,8 @@ def part_row(part: ToolPart | Mapping[str, Any], writer: ProcessIdentity) -> Sta
         extra = wire.pop(EXTRA, None) or {}
         facts = tuple(map(extra.get, ("agent", "by", "outcome", "waited", "decisions", "parentID")))
     who, by, outcome, waited, decisions, parent = facts
-    state = _mapping(wire.get("state"))  # another release's part may have something else there
-    times = _mapping(state.get("time"))
+    state = _as_mapping(wire.get("state"))  # another release's part may have something else there
+    times = _as_mapping(state.get("time"))
     tool = wire.get("tool")
     data = encode(wire)
     if data.startswith('{"unserialisable"'):
@@ -255,7 +255,7 @@ def session_rows(
     ]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 

@@ -146,7 +146,7 @@ def test_fast_strategies_find_what_a_plain_reading_of_their_rules_finds(content:
     assert list(module._indentation_flexible(text, find)) == [
         "\n".join(window)
         for window in _windows(content, count)
-        if module._dedented(window) == module._dedented(find.split("\n"))
+        if module._dedent(window) == module._dedent(find.split("\n"))
     ]
     plain = module._unescaped(find)
     escaped = [
