@@ -31,12 +31,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_secrets_of_other_tests() -> None:
     """A process knows a secret for good once it was told; a test knows its own only."""
     from opencode_jupyter.core import secrets
 
-    monkeypatch.setattr(secrets.known, "_learned", {})
-    monkeypatch.setattr(secrets.known, "_before", None)
+    secrets.known.clear()
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def pack(workspace: ToolHost, attempt: str, outcome: Outcome) -> RunResult:
         if session.id in family or session.parent_id in family:
             family.add(session.id)
             result.sessions.append(_pack_session(session, outcome))
-    outcome.value = _sendable(outcome.value)
+    outcome.value = sendable_value(outcome.value)
     return result
 
 
@@ -77,7 +77,8 @@ def _pack_session(session: AgentSession, outcome: Outcome) -> dict[str, Any]:
     return packed
 
 
-def _sendable(value: Any) -> Any:
+def sendable_value(value: Any) -> Any:
+    """A call's value as it is if it can be pickled, else as plain data."""
     if _pickles(value):
         return value
     if isinstance(value, ToolResult):

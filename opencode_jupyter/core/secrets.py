@@ -321,6 +321,10 @@ class KnownSecrets:
                 self._learned[secret] = name
                 self._before = None
 
+    def clear(self) -> None:
+        """Forget what was learned, and read the environment again."""
+        self._learned, self._before = {}, None
+
     def masker(self) -> Masker | None:
         """The masker of the present secrets; None if there are none. Cheap: it is called at every change of a call."""
         if self._environment != self._before:

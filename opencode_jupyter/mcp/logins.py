@@ -43,7 +43,7 @@ class Login:
         self.url = ""
         self.redirect = redirect
         self._spec = spec
-        self._auth = Auth(spec, store, redirect, self._show)
+        self.auth = Auth(spec, store, redirect, self._show)
         self._url_known = asyncio.Event()
         self._task: asyncio.Task[str] | None = None
 
@@ -111,7 +111,7 @@ class Login:
                 summary = f"Logged in at {self.server}."
             elif status in (401, 403):
                 raise LoginFailedError(f"{self.server} answered {status} and offers no login.", server=self.server)
-            elif self._auth.has_tokens:
+            elif self.auth.has_tokens:
                 summary = (
                     f"You are logged in at {self.server} already; to change that: %mcp auth {self.server} --forget"
                 )
@@ -132,7 +132,7 @@ class Login:
         """Send a request that needs a login; returns the status of the response."""
         headers = {**self._spec.headers, "MCP-Protocol-Version": PROTOCOL}
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        async with httpx2.AsyncClient(auth=self._auth, headers=headers, timeout=REQUEST) as client:
+        async with httpx2.AsyncClient(auth=self.auth, headers=headers, timeout=REQUEST) as client:
             status = 405
             if self._spec.transport != "sse":
                 sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

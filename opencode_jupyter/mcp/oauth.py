@@ -122,7 +122,7 @@ class Auth(httpx2.Auth):
             text = f'the "redirectUri" of {self.name} is no address: {uri}'
             raise LoginFailedError(text, server=self.name, state="failed") from None
         self._provider = OAuthClientProvider(
-            spec.url, metadata, self._storage, redirect_handler=self._show, callback_handler=self._wait_for_code
+            spec.url, metadata, self._storage, redirect_handler=self.show, callback_handler=self._wait_for_code
         )
         self._context = self._storage.context = self._provider.context
 
@@ -191,7 +191,8 @@ class Auth(httpx2.Auth):
 
     # ------------------------------------------------------------------ the person's part
 
-    async def _show(self, url: str) -> None:
+    async def show(self, url: str) -> None:
+        """Have the person open the server's page."""
         address = urlsplit(url)
         query = dict(parse_qsl(address.query))
         if self._redirect is None or self._show_address is None:

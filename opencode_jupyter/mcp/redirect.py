@@ -153,13 +153,14 @@ class Redirect:
         try:
             with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_SECONDS)
-                writer.write(self._page_for(head.split(b"\r\n", 1)[0].decode("latin-1")))
+                writer.write(self.page_for(head.split(b"\r\n", 1)[0].decode("latin-1")))
                 await asyncio.wait_for(writer.drain(), _HEAD_SECONDS)
         finally:
             self._writers.discard(writer)
             writer.close()
 
-    def _page_for(self, request: str) -> bytes:
+    def page_for(self, request: str) -> bytes:
+        """The response to a request's first line, which may settle the login."""
         method, _, target = request.partition(" ")
         path, _, query = target.rpartition(" ")[0].partition("?")
         if method != "GET":

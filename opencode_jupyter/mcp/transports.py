@@ -296,16 +296,16 @@ class StdioTransport:
         self._on_end = on_end
         self._limit = max_message
         self._line = bytearray()
-        self._too_long = ""
+        self.too_long = ""
         self._dropped = False
         self.process: Stdio | None = None
-        self._send, self._receive = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+        self._send, self.received = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
 
     async def __aenter__(self) -> tuple[MemoryObjectReceiveStream[SessionMessage | Exception], _MessageWriter]:
         self.process = await self._start()
         self.process.subscribe_errors(self._log.feed)
-        self.process.listen(self._feed, self._handle_end)
-        return self._receive, _MessageWriter(self)
+        self.process.listen(self.feed, self.handle_end)
+        return self.received, _MessageWriter(self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -320,12 +320,12 @@ class StdioTransport:
             await process.stop()
         self._log.end()
         self._send.close()
-        self._receive.close()
+        self.received.close()
 
     async def exit_reason(self) -> str:
         """How the program ended, in words; waits a moment for its exit."""
-        if self._too_long:
-            return self._too_long
+        if self.too_long:
+            return self.too_long
         if self.process is None:
             return "it was not started"
         done, _ = await asyncio.wait([asyncio.ensure_future(self.process.wait())], timeout=EXIT)
@@ -353,7 +353,7 @@ class StdioTransport:
 
     # ------------------------------------------------------------------ from the server
 
-    def _feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         """Take a chunk of any size."""
         *pieces, rest = data.split(b"\n")
         for piece in pieces:
@@ -364,11 +364,11 @@ class StdioTransport:
 
     def _extend(self, piece: bytes) -> bool:
         """Add to the current line; False if a line was too long, which ends the connection."""
-        if not self._too_long and len(self._line) + len(piece) > self._limit:
-            self._too_long = f"it sent a message of more than the limit of {self._limit / 1e6:g} MB"
+        if not self.too_long and len(self._line) + len(piece) > self._limit:
+            self.too_long = f"it sent a message of more than the limit of {self._limit / 1e6:g} MB"
             self._line.clear()
-            self._handle_end()
-        if self._too_long:
+            self.handle_end()
+        if self.too_long:
             return False
         self._line += piece
         return True
@@ -382,7 +382,7 @@ class StdioTransport:
             self._log.add(line[:200].decode("utf-8", "replace"), "stdout")
             return
         is_response = isinstance(message, JSONRPCResponse | JSONRPCError)
-        if not is_response and self._receive.statistics().current_buffer_used >= BACKLOG:
+        if not is_response and self.received.statistics().current_buffer_used >= BACKLOG:
             if not self._dropped:
                 self._log.add("sends faster than its messages can be handled: some were dropped", "client")
             self._dropped = True
@@ -392,7 +392,8 @@ class StdioTransport:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the session is over
 
-    def _handle_end(self) -> None:
+    def handle_end(self) -> None:
+        """Take the end of the output."""
         if self._line:
             self._receive_line(bytes(self._line).strip())
             self._line.clear()

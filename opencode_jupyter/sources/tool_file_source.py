@@ -50,13 +50,13 @@ class FileTools:
 
     def __init__(self, workspace: ToolHost, scripts: Callable[[], ToolFileLoader] | None = None) -> None:
         self._workspace = workspace
-        self._scripts = scripts
+        self.scripts = scripts
         self._busy = threading.Lock()
         self._lock = threading.RLock()
         self._config: Config | None = None
         self._fingerprint = Fingerprint()
         """Of the folders and the trust file; with the files' own, all that a change is noticed in."""
-        self._files: tuple[ToolFile, ...] = ()
+        self.files: tuple[ToolFile, ...] = ()
         """In the order in which later ones override earlier ones."""
         self._gone: list[ToolFile] = []
         """Changed or deleted files whose modules were not dropped yet."""
@@ -76,7 +76,7 @@ class FileTools:
     def unavailable(self) -> Sequence[Unavailable]:
         """See `ToolSource.unavailable`."""
         unavailable = []
-        for file in self._files:
+        for file in self.files:
             failed = file.state in ("failed", "missing")
             reason = file.failure if failed else NOT_TRUSTED if file.state == "untrusted" else ""
             if reason:
@@ -91,7 +91,7 @@ class FileTools:
     @property
     def quiet(self) -> bool:
         """See `ToolSource.quiet`."""
-        return not (self._files or self._gone)
+        return not (self.files or self._gone)
 
     def is_fresh(self, tool_id: str | None) -> bool:
         """See `ToolSource.is_fresh`."""
@@ -99,7 +99,7 @@ class FileTools:
         if not self._not_loaded and not self._gone:
             return True
         if tool_id is None:
-            return not self._gone and not any(file.state == "new" for file in self._files)
+            return not self._gone and not any(file.state == "new" for file in self.files)
         return not any(self._may_provide(file, tool_id) for file in self._candidates(tool_id))
 
     async def prepare(self, tool_id: str | None, call: Call | None) -> None:
@@ -109,7 +109,7 @@ class FileTools:
             ToolError: a person denied what `call` needed.
         """
         self._refresh()
-        candidates = list(self._files) if tool_id is None else list(self._candidates(tool_id))
+        candidates = list(self.files) if tool_id is None else list(self._candidates(tool_id))
         async with self._exclusive():
             await self._unload_gone()
             for file in candidates:
@@ -121,7 +121,7 @@ class FileTools:
         for file in candidates:
             if file.state == "untrusted" and self._may_provide(file, tool_id):
                 await self._request_trust(file, tool_id, call)
-                if file not in self._files:  # it was changed meanwhile
+                if file not in self.files:  # it was changed meanwhile
                     await self.prepare(tool_id, call)
                     return
 
@@ -129,11 +129,11 @@ class FileTools:
 
     def problems(self) -> list[ToolFileProblem]:
         """Problems of tool files, and notes on them."""
-        return [*(problem for file in self._files for problem in file.problems), *self._hidden]
+        return [*(problem for file in self.files for problem in file.problems), *self._hidden]
 
     def _failures(self) -> list[ConfigWarning]:
         """The files that could not be loaded."""
-        failed = [problem for file in self._files if file.state == "failed" for problem in file.problems]
+        failed = [problem for file in self.files if file.state == "failed" for problem in file.problems]
         return [ConfigWarning(problem.message, str(problem.path), problem.line) for problem in failed]
 
     def untrusted(self) -> list[Subject]:
@@ -142,7 +142,7 @@ class FileTools:
 
         self._refresh()
         subjects = []
-        for file in self._files:
+        for file in self.files:
             if file.own or file.state not in NOT_LOADED or (file.code is None and not read_tool_file(file)):
                 continue
             if not self._workspace.trust.known(file.subject):
@@ -179,7 +179,7 @@ class FileTools:
         if not file.own and not self._workspace.trust.known(file.subject):
             file.state = "untrusted"
         elif tool_id is None or self._may_provide(file, tool_id):
-            await load_tool_file(file, self._scripts)
+            await load_tool_file(file, self.scripts)
 
     async def _request_trust(self, file: ToolFile, tool_id: str, call: Call) -> None:
         """Ask a person to trust a file, once however many calls need it, and load it."""
@@ -206,8 +206,8 @@ class FileTools:
         file.refused = False
         self._refresh()
         async with self._exclusive():
-            if file.state == "untrusted" and file in self._files:
-                await load_tool_file(file, self._scripts)
+            if file.state == "untrusted" and file in self.files:
+                await load_tool_file(file, self.scripts)
         self._publish()
 
     # ------------------------------------------------------------------ noticing changes
@@ -224,7 +224,7 @@ class FileTools:
                 return
             self._config = self._workspace.config
             fingerprint = Fingerprint([self._workspace.data_dir / "trust.json"])
-            before = {(file.path, file.own): file for file in self._files}
+            before = {(file.path, file.own): file for file in self.files}
             files = []
             for folder, own in config_folders(self._workspace):
                 for candidate in find_tool_files(self._workspace, folder, own, fingerprint):
@@ -236,7 +236,7 @@ class FileTools:
                     files.append(file)
                     fingerprint.merge(file.fingerprint)
             self._fingerprint = fingerprint
-            self._files = tuple(files)
+            self.files = tuple(files)
             self._gone += before.values()
         self._publish()
 
@@ -251,7 +251,7 @@ class FileTools:
             from .tool_loader import unload_tool_file
 
             while self._gone:
-                await unload_tool_file(self._gone.pop(), self._scripts)
+                await unload_tool_file(self._gone.pop(), self.scripts)
 
     @contextlib.asynccontextmanager
     async def _exclusive(self) -> AsyncIterator[None]:
@@ -270,7 +270,7 @@ class FileTools:
             tools: list[Tool] = []
             by_id: dict[str, ToolFile] = {}
             hidden: list[ToolFileProblem] = []
-            for file in self._files:
+            for file in self.files:
                 if file.code is not None:
                     self._fingerprint.merge(file.fingerprint)
                 if file.state in NOT_LOADED:

@@ -101,8 +101,8 @@ def replace(content: str, old: str, new: str, replace_all: bool = False) -> str:
         raise ToolError("oldString must not be empty. Provide the text to replace.")
     ambiguous = ""
     tried: set[str] = set()
-    text = _SearchedText(content)
-    for strategy in _STRATEGIES:
+    text = SearchedText(content)
+    for strategy in STRATEGIES:
         for candidate in strategy(text, old):
             if not candidate or candidate in tried:  # the same text again ends the same way
                 continue
@@ -133,7 +133,7 @@ def _disproportionate(candidate: str, old: str) -> bool:
     return lines > 1 and len(_trim(candidate)) > max(size + 500, size * 4)
 
 
-class _SearchedText:
+class SearchedText:
     """The text and its lines in the forms that strategies compare, each made once, when first needed."""
 
     def __init__(self, text: str) -> None:
@@ -141,14 +141,17 @@ class _SearchedText:
 
     @cached_property
     def lines(self) -> list[str]:
+        """The lines."""
         return self.text.split("\n")
 
     @cached_property
     def trimmed(self) -> list[str]:
+        """The lines without the blanks around them."""
         return [_trim(line) for line in self.lines]
 
     @cached_property
     def starts(self) -> list[int]:
+        """Where each line begins."""
         at, out = 0, []
         for line in self.lines:
             out.append(at)
@@ -164,17 +167,20 @@ def _trim(text: str) -> str:
     return text.strip(WHITE)
 
 
-def _simple(_content: _SearchedText, find: str) -> Iterator[str]:
+def simple(_content: SearchedText, find: str) -> Iterator[str]:
+    """The text itself."""
     yield find
 
 
-def _line_trimmed(content: _SearchedText, find: str) -> Iterator[str]:
+def line_trimmed(content: SearchedText, find: str) -> Iterator[str]:
+    """Lines that are equal without the blanks around them."""
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
     for first in _find_runs(content.trimmed, sought):
         yield content.span(first, first + len(sought) - 1)
 
 
-def _block_anchor(content: _SearchedText, find: str) -> Iterator[str]:
+def block_anchor(content: SearchedText, find: str) -> Iterator[str]:
+    """Blocks whose first and last lines are equal and whose inner lines are similar."""
     if find.count("\n") < 2:
         return
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
@@ -204,7 +210,8 @@ def _inner_similarity(block: Sequence[str], sought: Sequence[str]) -> float:
     return total / compared
 
 
-def _whitespace_normalised(content: _SearchedText, find: str) -> Iterator[str]:
+def whitespace_normalised(content: SearchedText, find: str) -> Iterator[str]:
+    """Text that is equal once each run of blanks is one."""
     sought = _normalised(find)
     if not sought:
         return
@@ -241,43 +248,47 @@ def _join_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
     return " ".join(parts), starts, ends
 
 
-def _indentation_flexible(content: _SearchedText, find: str) -> Iterator[str]:
-    sought = _dedent(find.split("\n"))
+def indentation_flexible(content: SearchedText, find: str) -> Iterator[str]:
+    """Lines that are equal without the indentation that they share."""
+    sought = dedent(find.split("\n"))
     keys = [line.lstrip(WHITE) or line for line in content.lines]
     for first in _find_runs(keys, [line.lstrip(WHITE) or line for line in sought]):
-        if _dedent(content.lines[first : first + len(sought)]) == sought:
+        if dedent(content.lines[first : first + len(sought)]) == sought:
             yield content.span(first, first + len(sought) - 1)
 
 
-def _dedent(lines: Sequence[str]) -> list[str]:
+def dedent(lines: Sequence[str]) -> list[str]:
+    """Lines without the indentation that they share."""
     indents = [len(line) - len(line.lstrip(WHITE)) for line in lines if _trim(line)]
     smallest = min(indents, default=0)
     return [line[smallest:] if _trim(line) else line for line in lines]
 
 
-def _escape_normalised(content: _SearchedText, find: str) -> Iterator[str]:
-    sought = _unescaped(find)
+def escape_normalised(content: SearchedText, find: str) -> Iterator[str]:
+    """Text that is equal once its escapes are characters."""
+    sought = unescaped(find)
     if sought in content.text:
         yield sought
     if "\\" not in content.text:
         return
     count = sought.count("\n") + 1
     # A backslash at a line's end eats itself, but only inside a window: each line is unescaped with its newline.
-    pieces = [_unescaped(line + "\n") for line in content.lines]
+    pieces = [unescaped(line + "\n") for line in content.lines]
     joined, at, starts = "".join(pieces), 0, []
     for piece in pieces:
         starts.append(at)
         at += len(piece)
     for first in range(len(pieces) - count + 1):
         last = first + count - 1
-        tail = _unescaped(content.lines[last])
+        tail = unescaped(content.lines[last])
         body = starts[last] - starts[first]
         fits = body + len(tail) == len(sought) and sought.endswith(tail)
         if fits and joined.startswith(sought[:body], starts[first]):
             yield content.span(first, last)
 
 
-def _trimmed_boundary(content: _SearchedText, find: str) -> Iterator[str]:
+def trimmed_boundary(content: SearchedText, find: str) -> Iterator[str]:
+    """Text that is equal without the blanks at its ends, and the lines around it."""
     sought = _trim(find)
     if sought == find or not sought:
         return
@@ -302,7 +313,8 @@ def _trimmed_boundary(content: _SearchedText, find: str) -> Iterator[str]:
         at = content.text.find(sought, after)
 
 
-def _context_aware(content: _SearchedText, find: str) -> Iterator[str]:
+def context_aware(content: SearchedText, find: str) -> Iterator[str]:
+    """Blocks whose first and last lines are equal and half of whose inner lines are."""
     if find.count("\n") < 2:
         return
     sought = [_trim(line) for line in _lines_without_empty_last(find)]
@@ -319,21 +331,22 @@ def _context_aware(content: _SearchedText, find: str) -> Iterator[str]:
             yield content.span(first, last)
 
 
-def _multi_occurrence(content: _SearchedText, find: str) -> Iterator[str]:
+def multi_occurrence(content: SearchedText, find: str) -> Iterator[str]:
+    """The text itself, wherever it occurs."""
     if find in content.text:
         yield find
 
 
-_STRATEGIES = (
-    _simple,
-    _line_trimmed,
-    _block_anchor,
-    _whitespace_normalised,
-    _indentation_flexible,
-    _escape_normalised,
-    _trimmed_boundary,
-    _context_aware,
-    _multi_occurrence,
+STRATEGIES = (
+    simple,
+    line_trimmed,
+    block_anchor,
+    whitespace_normalised,
+    indentation_flexible,
+    escape_normalised,
+    trimmed_boundary,
+    context_aware,
+    multi_occurrence,
 )
 
 
@@ -341,7 +354,8 @@ def _normalised(text: str) -> str:
     return _trim(_RUN.sub(" ", text))
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """Text whose escapes are replaced by the characters they stand for."""
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)
 
 

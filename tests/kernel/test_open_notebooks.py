@@ -23,7 +23,7 @@ class Connected:
     def __init__(self, kernel: Kernel, page: Page) -> None:
         self.kernel, self.page = kernel, page
         self.nudges: list[dict[str, Any]] = []
-        self._taking: dict[str, str] = {}
+        self.taking: dict[str, str] = {}
         self._iopub: Callable[[dict[str, Any]], None] = kernel._on_iopub
         self._reply: Callable[[dict[str, Any]], None] = kernel._on_reply
         kernel._on_iopub = self.on_iopub  # type: ignore[method-assign]
@@ -39,11 +39,11 @@ class Connected:
         if message["msg_type"] == TYPE and nudge.get("kind") == "notebook":  # others are for the panels
             self.nudges.append(nudge)
             if nudge.get("page") in (None, "", self.page.name):
-                self._taking[self.say("take", nudge["id"])] = nudge["id"]
+                self.taking[self.say("take", nudge["id"])] = nudge["id"]
 
     def on_reply(self, message: dict[str, Any]) -> None:
         self._reply(message)
-        id = self._taking.pop(message["parent_header"].get("msg_id", ""), None)
+        id = self.taking.pop(message["parent_header"].get("msg_id", ""), None)
         job = message["content"].get("job")
         answer = self.page.perform(job) if id and job else None
         if id and answer is not None:
@@ -85,7 +85,7 @@ def test_while_the_cell_runs(kernel: Kernel, path: Path) -> None:
     # A page that only now comes back has nothing to do.
     old = len(page.jobs)
     for nudge in list(connected.nudges):
-        connected._taking[connected.say("take", nudge["id"])] = nudge["id"]
+        connected.taking[connected.say("take", nudge["id"])] = nudge["id"]
     kernel.idle_for(0.5)
     assert len(page.jobs) == old
     # Unloaded, nothing is published any more.

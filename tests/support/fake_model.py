@@ -29,7 +29,7 @@ class FakeModel:
     """
 
     def __init__(self, turns: Sequence[Turn] | Callable[[Request], Turn], **info: Any) -> None:
-        self._turns = turns
+        self.turns = turns
         self._n = 0
         self.info = ModelInfo("fake", "m", **info)
         self.requests: list[Request] = []
@@ -40,7 +40,7 @@ class FakeModel:
         """See `agent.model.Model`."""
         self.requests.append(request)
         k, self._n = self._n, self._n + 1
-        turn = self._turns(request) if callable(self._turns) else self._turns[k]
+        turn = self.turns(request) if callable(self.turns) else self.turns[k]
         try:
             async for event in self._said(turn, k):
                 yield event

@@ -28,7 +28,7 @@ def program(folder: Path, name: str, version: str) -> Path:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No program but those of the PATH."""
-    monkeypatch.setattr(runtime, "_wheel", lambda kind: None)
+    monkeypatch.setattr(runtime, "find_in_wheel", lambda kind: None)
 
 
 def found(folder: Path, choice: str = "") -> tuple[runtime.Runtime | None, str]:

@@ -196,7 +196,7 @@ async def test_a_server_that_dies_is_an_error_and_is_started_again(opened: Open,
             await ask(ws, "findReferences")
         assert (await ask(ws)).metadata["result"]
         service = ws.service(LanguageServers)
-        [client] = service._clients.values()
+        [client] = service.clients.values()
         os.kill(client.pid, 9)
         while client.alive:
             await anyio.sleep(0.01)
@@ -214,11 +214,11 @@ async def test_a_server_that_hangs_is_stopped_and_started_again(opened: Open, mo
 async def test_a_slow_server_that_hears_a_cancel_is_kept(opened: Open) -> None:
     async with opened(late="textDocument/references", timeout=0.3) as ws:
         await ask(ws)
-        [client] = ws.service(LanguageServers)._clients.values()
+        [client] = ws.service(LanguageServers).clients.values()
         with pytest.raises(ServerFailedError, match="lsp_timeout"):
             await ask(ws, "findReferences")
         await ask(ws)
-        assert [client] == [*ws.service(LanguageServers)._clients.values()]
+        assert [client] == [*ws.service(LanguageServers).clients.values()]
 
 
 @pytest.mark.parametrize("method", ["initialize", "initialized", "textDocument/didOpen"])
@@ -318,7 +318,7 @@ async def test_a_big_answer_and_secrets(opened: Open, monkeypatch: pytest.Monkey
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     async with opened(padding=5_000_000) as ws:
         result = await ask(ws, "hover", 1, 5)
-        [client] = ws.service(LanguageServers)._clients.values()
+        [client] = ws.service(LanguageServers).clients.values()
         environment = Path("/proc", str(client.pid), "environ").read_bytes()
     assert len(result.metadata["result"][0]["contents"][1]["value"]) == 5_000_000
     assert b"OPENAI_API_KEY" not in environment

@@ -227,7 +227,7 @@ async def test_the_scheduler_keeps_no_key_in_graph_plugins_events_or_log(
             *states,
             plugins,
             repr(dask_scheduler.get_events()),
-            repr(list(dask_scheduler._deque_handler.deque)),
+            repr(dask_scheduler.get_logs()),
         ]
 
     from opencode_jupyter import ToolContext

@@ -37,7 +37,7 @@ async def test_a_page_nested_without_end_keeps_its_text(tag: str) -> None:
 def test_five_megabytes_of_dense_markup_take_bounded_memory(unit: str) -> None:
     """The converting process, its interpreter's 10 MB and the page included."""
     program = (
-        html_converter._PROGRAM
+        html_converter.PROGRAM
         + "; print([x for x in open('/proc/self/status') if x.startswith('VmHWM')][0], file=sys.stderr)"
     )
     command = [
@@ -46,7 +46,7 @@ def test_five_megabytes_of_dense_markup_take_bounded_memory(unit: str) -> None:
         "-S",
         "-c",
         program,
-        html_converter._path(),
+        html_converter.module_folders(),
         "markdown",
         "utf-8",
         "60",
@@ -117,7 +117,7 @@ async def test_a_page_that_ends_the_converter_comes_as_text(html: str, monkeypat
     monkeypatch.setattr(html_converter, "MARKDOWN_SECONDS", 2.0)
     converted = await html_converter.convert(html.encode(), "markdown", "utf-8", 60)
     assert converted.text == "\n\n".join("x" * html.count("x"))
-    assert converted.note in (html_converter._INSTEAD, _html_converter_process.PLAIN), (
+    assert converted.note in (html_converter.TEXT_INSTEAD, _html_converter_process.PLAIN), (
         "a quick machine gets as far as the library's own limit"
     )
 
@@ -126,7 +126,7 @@ async def test_a_page_that_ends_the_converter_comes_as_text(html: str, monkeypat
 async def test_a_converter_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "pid"
     program = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-    monkeypatch.setattr(html_converter, "_PROGRAM", program)
+    monkeypatch.setattr(html_converter, "PROGRAM", program)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(html_converter.convert(b"x", "text", "utf-8", 30), 1.5)
     await asyncio.sleep(0.3)
@@ -137,7 +137,7 @@ async def test_a_converter_that_hangs_is_killed(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.anyio
 async def test_a_converter_that_crashes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html_converter, "_PROGRAM", f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
+    monkeypatch.setattr(html_converter, "PROGRAM", f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     with pytest.raises(ToolError, match=r"can't be converted to text \(exit code -11\)\. Ask for format \"html\""):
         await html_converter.convert(b"x" * 1_000_000, "markdown", "utf-8", 30)
 

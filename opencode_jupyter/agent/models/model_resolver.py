@@ -135,7 +135,7 @@ class ModelResolver:
         wire = ADAPTERS[provider.format](provider, info, settings)
         return ProviderModel(
             wire,
-            _KeySource(provider).key,
+            KeySource(provider).key,
             connection,
             lambda unknown: [known_model for known_model in near_names(unknown, names) if known_model != unknown],
         )
@@ -179,7 +179,7 @@ class ModelResolver:
         return BUILT_IN.get(id) if entry is None else configured_provider(id, entry)
 
 
-class _KeySource:
+class KeySource:
     """Finds a provider's key; searched for again as long as there is none."""
 
     def __init__(self, provider: Provider) -> None:
@@ -227,12 +227,12 @@ def _with_environment_url(provider: Provider) -> Provider:
             return replace(provider, url=url)
     if provider.id == "ollama" and provider.url == BUILT_IN["ollama"].url:
         return replace(
-            provider, url=_ollama_url(os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or "")
+            provider, url=ollama_url(os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or "")
         )
     return provider
 
 
-def _ollama_url(host: str) -> str:
+def ollama_url(host: str) -> str:
     """Ollama's base URL from its own variable: a host, host and port, or an address."""
     host = host.strip().rstrip("/")
     if not host:

@@ -61,12 +61,12 @@ class ProviderModel:
         connection: ProviderConnection,
         similar_models: Callable[[str], list[str]] = lambda name: [],
     ) -> None:
-        self._wire, self._key, self._connection, self._similar_models = wire, key, connection, similar_models
+        self.adapter, self._key, self._connection, self._similar_models = wire, key, connection, similar_models
 
     @property
     def info(self) -> ModelInfo:
         """Information about the model."""
-        return self._wire.info
+        return self.adapter.info
 
     def __repr__(self) -> str:
         return f"<model {self.info.full}>"
@@ -81,10 +81,10 @@ class ProviderModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """See `agent.model.Model.stream`."""
-        request = self._wire.with_noop(request)
+        request = self.adapter.with_noop(request)
         key = await self._key()
-        provider = self._wire.provider
-        url = self._wire.url()
+        provider = self.adapter.provider
+        url = self.adapter.url()
         context = RequestContext(
             provider=provider.id,
             model=self.info.model,
@@ -106,12 +106,12 @@ class ProviderModel:
             "content-type": "application/json",
             "accept": "text/event-stream",
             "user-agent": "opencode-jupyter",
-            **self._wire.headers(key),
+            **self.adapter.headers(key),
             **_lower_names(provider.headers),
-            **_lower_names(self._wire.settings.headers),
+            **_lower_names(self.adapter.settings.headers),
         }
         try:
-            body = self._wire.body(request)
+            body = self.adapter.body(request)
         except (TypeError, ValueError) as error:
             reason = redacted(str(error), context.secrets)
             text = f"the request can't be written as JSON ({reason}); look at the configuration's options"
@@ -119,7 +119,7 @@ class ProviderModel:
         names = [tool.name for tool in request.tools]
         known = {wire_name(name) for name in names}
         parts = PartAssembler(known, original_names(names), lambda: set(call_ids(request.turns)))
-        reader = self._wire.parser(parts)
+        reader = self.adapter.parser(parts)
         began = False
         await self._connect(context)
         try:

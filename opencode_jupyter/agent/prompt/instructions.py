@@ -236,7 +236,7 @@ class Instructions:
             return f"(not included: {why})", f"{path} was not read: {why}"
         if b"\0" in data[:_SAMPLE]:
             return "(not included: it is not a text file)", f"{path} was not read: it is no text"
-        text = decode(data if now[2] <= LIMIT else _whole_characters(data)).shown.strip()
+        text = decode(data if now[2] <= LIMIT else whole_characters(data)).shown.strip()
         if now[2] > LIMIT:
             text += f"\n(cut here: the file has {now[2]:,} bytes; read the rest if you need it)"
             return text, f"{path} was cut: only its first {LIMIT // 1024} kB are included"
@@ -261,7 +261,7 @@ class Instructions:
         return ""
 
 
-def _whole_characters(data: bytes) -> bytes:
+def whole_characters(data: bytes) -> bytes:
     """The data without the beginning of a character at its end."""
     for cut in range(1, min(4, len(data)) + 1):
         byte = data[-cut]

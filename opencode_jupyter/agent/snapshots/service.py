@@ -48,7 +48,7 @@ class Snapshots:
 
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
-        self._shadows: dict[Path, Shadow] = {}
+        self.shadows: dict[Path, Shadow] = {}
         self._running: set[Git] = set()
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._logged: set[str] = set()
@@ -145,11 +145,9 @@ class Snapshots:
         program = shutil.which("git")
         if program is None:
             raise GitError("git is not installed")
-        shadow = self._shadows.get(worktree)
+        shadow = self.shadows.get(worktree)
         if shadow is None:
-            shadow = self._shadows[worktree] = Shadow(
-                program, self._workspace.data_dir, worktree, self._workspace.files
-            )
+            shadow = self.shadows[worktree] = Shadow(program, self._workspace.data_dir, worktree, self._workspace.files)
 
         def held() -> T:
             with shadow.held(git):
@@ -174,7 +172,7 @@ class Snapshots:
                 self._running.discard(git)
 
     def _clean_later(self) -> None:
-        shadow = self._shadows.get(self._workspace.worktree)
+        shadow = self.shadows.get(self._workspace.worktree)
         if shadow is None or self._cleaning is not None or time.time() - shadow.cleaned < CLEAN_EVERY:
             return
 

@@ -58,7 +58,7 @@ class JsonText:
         colon = ":" if unit is None and '": ' not in text else ": "
         value_text = _dump(value, unit, newline, colon)
         last = text.index("{") + 1
-        for key, start, end in _entries(text):
+        for key, start, end in top_level_entries(text):
             if key == name:
                 return self._mark + _encode(text[:start] + value_text + text[end:])
             last = end
@@ -107,7 +107,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotStrictError(f"has {name}, which is not JSON")
 
 
-def _entries(text: str) -> Iterator[tuple[str, int, int]]:
+def top_level_entries(text: str) -> Iterator[tuple[str, int, int]]:
     """The top-level entries of a strict object: name, start and end of its value."""
     decoder = json.JSONDecoder()
     for keys, at in key_positions(text):

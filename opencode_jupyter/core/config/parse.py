@@ -32,7 +32,7 @@ _TOML_COMMENTS = re.compile(
     re.DOTALL,
 )
 _COMMAS = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
-_TOKENS = re.compile(_STRING + r"|[{}\[\],:]|[^\s{}\[\],:\"]+", re.DOTALL)
+TOKENS = re.compile(_STRING + r"|[{}\[\],:]|[^\s{}\[\],:\"]+", re.DOTALL)
 _TOML_ERROR = re.compile(r"^(.*) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 _DEEP_KEY = re.compile(r"(?<![\w-])(?:(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*\.[ \t]*)" + f"{{{MAX_DEPTH}}}")
 """A dotted key that is nested too deeply; Python's reader of TOML takes time with the square of its length."""
@@ -152,7 +152,7 @@ def parse(
             path=path,
             line=line,
         )
-    bare = _without_comments(text, toml=toml)
+    bare = without_comments(text, toml=toml)
     filled = fill_references(bare, path=path, folder=folder, env=env, home=home, written=text, within=within)
     if not filled.text.strip():
         return Parsed({}, filled, toml)
@@ -227,7 +227,7 @@ def key_positions(text: str) -> Iterator[tuple[Keys, int]]:
     # Of each bracket that is open: whether it is a list, and the key (or number) of the entry that it is at.
     open_: list[tuple[bool, str]] = []
     last: tuple[str, int] = ("", 0)
-    for match in _TOKENS.finditer(text):
+    for match in TOKENS.finditer(text):
         symbol = match[0]
         if symbol in "{[":
             open_.append((symbol == "[", "0"))
@@ -251,7 +251,7 @@ def _key(symbol: str) -> str:
         return symbol[1:-1]
 
 
-def _without_comments(text: str, *, toml: bool = False) -> str:
+def without_comments(text: str, *, toml: bool = False) -> str:
     """The text with blanks in place of its comments, so that every other character keeps its position."""
     pattern, starts = (_TOML_COMMENTS, "#") if toml else (_COMMENTS, "/")
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]) if match[0][0] == starts else match[0], text)
@@ -271,7 +271,7 @@ def load_jsonc(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return json.loads(_without_trailing_commas(_without_comments(text)))
+        return json.loads(_without_trailing_commas(without_comments(text)))
 
 
 # ---------------------------------------------------------------------- references

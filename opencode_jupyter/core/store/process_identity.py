@@ -40,7 +40,7 @@ def start_time(pid: int) -> str | None:
     elif sys.platform == "win32":  # noqa: RET505  (mypy reads one chain of platforms)
         return ""
     else:
-        return _start_ps(pid)
+        return start_from_ps(pid)
 
 
 def is_alive(process: ProcessIdentity) -> bool:
@@ -54,7 +54,8 @@ def is_alive(process: ProcessIdentity) -> bool:
     return not process.started or started == process.started
 
 
-def _start_ps(pid: int) -> str | None:
+def start_from_ps(pid: int) -> str | None:
+    """When a process was started, as ``ps`` reports it; None if there is none."""
     command = ["ps", "-o", "lstart=", "-p", str(pid)]
     # the date is written by the locale and the time zone, which differ between kernels
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}

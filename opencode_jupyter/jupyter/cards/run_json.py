@@ -112,7 +112,7 @@ class RunItems:
             item = self._text(part)
             if item is not None:
                 item.append(text)
-                self._mark_changed(item)
+                self.mark_changed(item)
         elif kind == "call":
             self._add_call(change, "")
         elif kind == "part":
@@ -133,7 +133,7 @@ class RunItems:
         item = self._text(part)
         if item is not None and (part.get("time") or {}).get("end") is not None:
             item.end(str(part.get("text", "")))
-            self._mark_changed(item)
+            self.mark_changed(item)
 
     def _text(self, part: Mapping[str, Any]) -> Item | None:
         """The item of a text or reasoning part; None for what is not shown."""
@@ -150,7 +150,7 @@ class RunItems:
     def _add(self, item: Item) -> Item:
         self.items.append(item)
         self._by_id[item.id] = item
-        self._mark_changed(item)
+        self.mark_changed(item)
         return item
 
     def _add_call(self, call: Call, parent: str) -> None:
@@ -159,7 +159,7 @@ class RunItems:
 
         def changed(_: Any) -> None:
             self._sync_children(item)
-            self._mark_changed(item)
+            self.mark_changed(item)
             if call.part.outcome and not item.done:
                 item.done = True
                 if self._over is not None and not parent:
@@ -188,7 +188,7 @@ class RunItems:
             self._by_id.pop(item.id, None)
             item.kind, item.call, item.pieces, item.growth = "gone", None, [], []
             item.end("")
-            self._mark_changed(item)
+            self.mark_changed(item)
 
     def _status(self) -> None:
         for text in self._run.notes[self._noted :]:
@@ -199,7 +199,7 @@ class RunItems:
                 self._compacting = self.add_note(COMPACTING)
         elif self._compacting is not None:
             self._compacting.end(COMPACTED)
-            self._mark_changed(self._compacting)
+            self.mark_changed(self._compacting)
             self._compacting = None
 
     def add_note(self, text: str) -> Item:
@@ -208,7 +208,8 @@ class RunItems:
         item.append(text)
         return item
 
-    def _mark_changed(self, item: Item) -> None:
+    def mark_changed(self, item: Item) -> None:
+        """Have `changes` report the item again."""
         self._dirty[item.index] = item
 
     def note_requests(self, *requests: Requests) -> None:
@@ -216,7 +217,7 @@ class RunItems:
         for call_id in {call_id for by_call in requests for call_id in by_call}:
             item = self._by_id.get(call_id)
             if item is not None:
-                self._mark_changed(item)
+                self.mark_changed(item)
 
     def calls(self) -> list[Call]:
         """Every call, those inside others too, in the order they were made."""

@@ -74,7 +74,7 @@ class NotebookPages:
         self._publish = publish
         self._attended = attended
         self._running = running
-        self._started_in = started_in
+        self.started_in = started_in
         self._lock = threading.Lock()
         self._jobs: dict[str, _Job] = {}
         self._pages: set[str] = set()
@@ -237,7 +237,7 @@ class NotebookPages:
         own = ["/" + str(document.get("path", "")) for document in documents if document.get("own")]
         roots |= {running.removesuffix(path) or "/" for path in own if running.endswith(path)}
         if not roots:  # Notebook 7 does not report it, and a notebook that was renamed is not `running` any more
-            start = self._started_in.replace(os.sep, "/").rstrip("/")
+            start = self.started_in.replace(os.sep, "/").rstrip("/")
             folders = [os.path.dirname(path).rstrip("/") for path in own]
             roots = {start.removesuffix(folder) or "/" for folder in folders if start.endswith(folder)}
         return roots

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...mcp import McpServers
     from ...mcp.logins import Login, Logins
 
-_ELSEWHERE = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
+REMOTE_VARIABLES = ("SSH_CONNECTION", "SSH_TTY", "JUPYTERHUB_API_URL", "CODESPACES", "COLAB_RELEASE_TAG")
 """Variables that are set where the person works at another machine."""
 _TEXT = ("lynx", "w3m", "links", "elinks", "www-browser")
 """Browsers that would take over the terminal."""
@@ -138,7 +138,7 @@ def can_browse() -> bool:
     """Whether a browser that is opened here is visible to the person."""
     import webbrowser
 
-    if any(os.environ.get(name) for name in _ELSEWHERE) or os.path.exists("/.dockerenv"):
+    if any(os.environ.get(name) for name in REMOTE_VARIABLES) or os.path.exists("/.dockerenv"):
         return False
     has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     if sys.platform not in ("darwin", "win32") and not has_display:

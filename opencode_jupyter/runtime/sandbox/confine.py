@@ -58,7 +58,7 @@ def confine(policy: SandboxPolicy, argv: Sequence[str], env: Mapping[str, str], 
     if selected == "Landlock":
         return Confined(list(argv), own_env, landlock.ruleset(policy), limits)
     if selected == "sandbox-exec":
-        return Confined(_seatbelt_command(policy, argv), own_env)
+        return Confined(seatbelt_command(policy, argv), own_env)
     raise OSError(0, "this machine has no sandbox")
 
 
@@ -84,7 +84,7 @@ def _quoted(path: str) -> str:
     return json.dumps(path, ensure_ascii=False)
 
 
-def _seatbelt_command(policy: SandboxPolicy, argv: Sequence[str]) -> list[str]:
+def seatbelt_command(policy: SandboxPolicy, argv: Sequence[str]) -> list[str]:
     """`argv` inside a sandbox of macOS, whose last matching rule decides. Not tried on a Mac by this project."""
     writable = [*policy.writable, policy.temporary, "/dev"]
     rules = [

@@ -138,7 +138,7 @@ class FolderWatch:
             paths: relative to the root.
         """
         self.close()
-        libc = _libc()
+        libc = load_libc()
         if libc is None:
             return
         descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -151,7 +151,7 @@ class FolderWatch:
         """Watch the folders of further files too."""
         if self._descriptor is None:
             return
-        libc, descriptor = _libc(), self._descriptor
+        libc, descriptor = load_libc(), self._descriptor
         folders = _folders(self._root, paths)
         if folders is None or any(libc.inotify_add_watch(descriptor, os.fsencode(f), _MASK) < 0 for f in folders):
             self.close()
@@ -222,7 +222,8 @@ def _folders(root: str, paths: Iterable[str]) -> set[str] | None:
 
 
 @cache
-def _libc() -> Any:
+def load_libc() -> Any:
+    """The C library with inotify; None where there is none."""
     if not sys.platform.startswith("linux"):
         return None
     try:

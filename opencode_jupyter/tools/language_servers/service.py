@@ -58,7 +58,7 @@ class LanguageServers:
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._background = LoopThread("opencode-language-servers")
-        self._clients: dict[tuple[str, Path], Client] = {}
+        self.clients: dict[tuple[str, Path], Client] = {}
         self._starting: dict[tuple[str, Path], asyncio.Task[Client]] = {}
         self._failed: dict[tuple[str, Path], float] = {}
         self._table: tuple[Any, Table] | None = None
@@ -79,7 +79,7 @@ class LanguageServers:
     def running(self, path: Path) -> bool:
         """Return whether every server that would serve a file at once is there already."""
         keys = [self._key(server, path) for server in self._servers_for(path)]
-        return all(key in self._clients and self._clients[key].alive for key in keys)
+        return all(key in self.clients and self.clients[key].alive for key in keys)
 
     async def ask(self, operation: str, path: Path, line: int, character: int) -> ServerAnswers:
         """Ask every server of a file.
@@ -116,7 +116,7 @@ class LanguageServers:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._background.run(self._end_all()), END)
             await asyncio.to_thread(self._background.close)
-        self._clients.clear()
+        self.clients.clear()
 
     def missing(self, path: Path) -> str:
         """The reason why no server serves a file, and what to do; empty if one does."""
@@ -163,7 +163,7 @@ class LanguageServers:
         key = self._key(server, path)
         if key in self._failed and time.monotonic() < self._failed[key] + PAUSE:
             return False
-        client = self._clients.get(key)
+        client = self.clients.get(key)
         if (client is not None and client.alive) or self.table().asked_for:
             return True
         return server.group == "python" and servers.marked_folder(server, path, self._workspace.directory) is not None
@@ -216,7 +216,7 @@ class LanguageServers:
 
     async def _client(self, server: Server, path: Path) -> Client:
         key = self._key(server, path)
-        client = self._clients.get(key)
+        client = self.clients.get(key)
         if client is not None and client.alive and client.server == server:
             return client
         task = self._starting.get(key)
@@ -231,7 +231,7 @@ class LanguageServers:
             task.exception()  # looked at: who waited may be gone
 
     async def _start(self, server: Server, key: tuple[str, Path]) -> Client:
-        old = self._clients.pop(key, None)
+        old = self.clients.pop(key, None)
         if old is not None:
             await old.stop()
         if self._closing:
@@ -248,13 +248,13 @@ class LanguageServers:
             self._failed[key] = time.monotonic()
             raise
         self._failed.pop(key, None)
-        self._clients[key] = client
+        self.clients[key] = client
         log.debug("%s started in %s", server.name, key[1])
         return client
 
     async def _diagnose(self, pairs: Sequence[tuple[Path, Server]]) -> dict[Path, list[dict[str, Any]]]:
         end = time.monotonic() + WAIT
-        before = {path: items for client in self._clients.values() for path, items in client.diagnostics.items()}
+        before = {path: items for client in self.clients.values() for path, items in client.diagnostics.items()}
 
         async def diagnose_file(path: Path, server: Server) -> Client | None:
             try:
@@ -287,4 +287,4 @@ class LanguageServers:
         for task in self._starting.values():
             task.cancel()
         await asyncio.gather(*self._starting.values(), return_exceptions=True)
-        await asyncio.gather(*(client.stop() for client in self._clients.values()), return_exceptions=True)
+        await asyncio.gather(*(client.stop() for client in self.clients.values()), return_exceptions=True)

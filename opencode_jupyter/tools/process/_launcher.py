@@ -18,7 +18,7 @@ _PROGRAM = Path(__file__).with_name("_supervisor.py")
 _lock = threading.Lock()
 
 
-class _Program:
+class Program:
     """The running supervisor program, if there is one."""
 
     control: socket.socket | None = None
@@ -89,13 +89,13 @@ def _send(descriptors: list[int]) -> None:
 
 
 def _connection() -> socket.socket:
-    here = _Program.owner == os.getpid()
-    if _Program.control is not None and _Program.process is not None and here and _Program.process.poll() is None:
-        return _Program.control
+    here = Program.owner == os.getpid()
+    if Program.control is not None and Program.process is not None and here and Program.process.poll() is None:
+        return Program.control
     _forget()  # it was killed; or after a fork, the socket belongs to the parent's program
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        _Program.process = subprocess.Popen(
+        Program.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM), str(os.getpid())],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
@@ -103,17 +103,17 @@ def _connection() -> socket.socket:
             env={},
             start_new_session=True,
         )
-    _Program.control, _Program.owner = ours, os.getpid()
+    Program.control, Program.owner = ours, os.getpid()
     atexit.unregister(_forget)
     atexit.register(_forget)
     return ours
 
 
 def _forget() -> None:
-    if _Program.control is not None:
+    if Program.control is not None:
         with contextlib.suppress(OSError):
-            _Program.control.close()
-    if _Program.process is not None and _Program.owner == os.getpid():
+            Program.control.close()
+    if Program.process is not None and Program.owner == os.getpid():
         with contextlib.suppress(subprocess.TimeoutExpired):
-            _Program.process.wait(1)  # its socket is closed, so it ends; nothing of it may stay as a zombie
-    _Program.control = _Program.process = None
+            Program.process.wait(1)  # its socket is closed, so it ends; nothing of it may stay as a zombie
+    Program.control = Program.process = None

@@ -22,14 +22,14 @@ from ...core.threads import run_in_thread
 OUTPUT = 8 << 20
 """Bytes of a converted page: lists in lists may grow beyond the page's own size."""
 _FOLDER = Path(__file__).parent
-_PROGRAM = (
+PROGRAM = (
     "import sys, os; sys.path += sys.argv[1].split(os.pathsep); "
     f"from {_FOLDER.name}._html_converter_process import main; main()"
 )
 """Its folder as a package of its own: the whole package would take a second to import."""
 MARKDOWN_SECONDS = 10.0
 """Seconds after which a page becomes text, not Markdown."""
-_INSTEAD = "the page can't be converted to Markdown: this is its text"
+TEXT_INSTEAD = "the page can't be converted to Markdown: this is its text"
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "WINDIR")
 """Variables a Python process may need to start; it is given no other."""
 
@@ -65,7 +65,7 @@ async def convert(body: bytes, form: Literal["markdown", "text"], codec: str, se
         with anyio.move_on_after(MARKDOWN_SECONDS), contextlib.suppress(ToolError):
             return await _run(body, form, codec, min(seconds, MARKDOWN_SECONDS))
         plain = await _run(body, "lines", codec, seconds)
-        return Converted(plain.text, plain.note or _INSTEAD)
+        return Converted(plain.text, plain.note or TEXT_INSTEAD)
     return await _run(body, form, codec, seconds)
 
 
@@ -84,7 +84,7 @@ async def _run(body: bytes, form: str, codec: str, seconds: float) -> Converted:
 
 
 @functools.cache
-def _path() -> str:
+def module_folders() -> str:
     """The folders of the program and of html-to-markdown."""
     spec = importlib.util.find_spec("html_to_markdown")
     library = [str(Path(spec.origin).parent.parent)] if spec and spec.origin else []
@@ -92,7 +92,7 @@ def _path() -> str:
 
 
 def _start(form: str, codec: str, seconds: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _PROGRAM, _path(), form, codec]
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", PROGRAM, module_folders(), form, codec]
     return subprocess.Popen(
         [*command, str(seconds), str(OUTPUT)],
         stdin=subprocess.PIPE,

@@ -58,8 +58,7 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(open_workspace: 
     session = answer.session
     kept = [message.to_wire() for message in session.messages]
     await ws.store.flush()  # type: ignore[union-attr]
-    ws.sessions._sessions.clear()
-    again = await ws.sessions.open(session.id)
+    again = await (await open_workspace()).sessions.open(session.id)
     assert [message.to_wire() for message in again.messages] == kept
     assert answer.text.strip() == "All done."
     assert answer.steps == 2
@@ -243,7 +242,7 @@ async def test_a_summary_that_fails(workspace: Workspace, turn: dict[str, Any], 
     assert caught.value.kind == kind
     assert "must be summarised to continue, but fake:m gave no summary: " in str(caught.value)
     assert [message.text.strip() for message in session.messages] == ["first", "One.", "second"]
-    model._turns = lambda request: {"text": "Two."}
+    model.turns = lambda request: {"text": "Two."}
     assert (await session.prompt("third")).text.strip() == "Two."
 
 

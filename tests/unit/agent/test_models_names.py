@@ -13,7 +13,7 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Cost, Model
 from opencode_jupyter.agent.models import api_keys, catalogue, known, resolve, untrusted
-from opencode_jupyter.agent.models.model_resolver import _KeySource, _ollama_url
+from opencode_jupyter.agent.models.model_resolver import KeySource, ollama_url
 from opencode_jupyter.agent.models.providers import BUILT_IN, Provider, split_name
 
 pytestmark = pytest.mark.anyio
@@ -164,7 +164,7 @@ async def test_the_same_object_until_the_configuration_changes(tmp_path: Path) -
 
 async def url(folder: Path, name: str, provider: dict[str, Any] | None = None) -> str:
     model: Any = await get(folder, name, provider)
-    return str(model._wire.url())
+    return str(model.adapter.url())
 
 
 async def test_addresses_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +191,18 @@ async def test_addresses_of_the_environment(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_ollama_hosts(host: str, address: str) -> None:
-    assert _ollama_url(host) == address
+    assert ollama_url(host) == address
 
 
 async def test_where_a_key_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await _KeySource(BUILT_IN["google"]).key() is None
+    assert await KeySource(BUILT_IN["google"]).key() is None
     monkeypatch.setenv("GEMINI_API_KEY", SECRET)
-    key = await _KeySource(BUILT_IN["google"]).key()
+    key = await KeySource(BUILT_IN["google"]).key()
     assert key is not None
     assert (key.value, key.source) == (SECRET, "GEMINI_API_KEY")
     assert SECRET not in repr(key)
     own = Provider("google", "G", "google", "http://x", keys=("GEMINI_API_KEY",), key="own")
-    key = await _KeySource(own).key()
+    key = await KeySource(own).key()
     assert key is not None
     assert key.value == "own"
     assert "own" not in repr(own)
@@ -222,10 +222,10 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
             raise NotImplementedError
 
     monkeypatch.setattr(keyring, "get_keyring", Memory)
-    key = await _KeySource(BUILT_IN["openai"]).key()
+    key = await KeySource(BUILT_IN["openai"]).key()
     assert key is not None
     assert (key.value, key.source) == (SECRET, "the system's keyring")
-    assert await _KeySource(BUILT_IN["groq"]).key() is None
+    assert await KeySource(BUILT_IN["groq"]).key() is None
     asked: list[str] = []
 
     def count(self: Memory, service: str, username: str) -> str | None:
@@ -233,10 +233,10 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
         return None
 
     monkeypatch.setattr(Memory, "get_password", count)
-    own = _KeySource(Provider("mine", "Mine", "openai", "https://mine.example/v1", keyless=True))
+    own = KeySource(Provider("mine", "Mine", "openai", "https://mine.example/v1", keyless=True))
     assert [await own.key(), await own.key()] == [None, None]
-    assert await _KeySource(Provider("here", "Here", "openai", "http://localhost:1/v1", keyless=True)).key() is None
-    assert await _KeySource(BUILT_IN["ollama"]).key() is None
+    assert await KeySource(Provider("here", "Here", "openai", "http://localhost:1/v1", keyless=True)).key() is None
+    assert await KeySource(BUILT_IN["ollama"]).key() is None
     assert asked == ["mine"]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent.prompt import instructions
-from opencode_jupyter.agent.prompt.instructions import MOST_FILES, Instructions, _whole_characters, glob_files
+from opencode_jupyter.agent.prompt.instructions import MOST_FILES, Instructions, glob_files, whole_characters
 from tests.support.site import Connection, Request, Site
 
 
@@ -304,7 +304,7 @@ def test_no_pattern_is_too_odd(pattern: str) -> None:
 @given(st.text(max_size=20), st.integers(1, 60))
 def test_a_cut_never_splits_a_character(text: str, cut: int) -> None:
     data = text.encode("utf-8", "replace")
-    whole = _whole_characters(data[:cut])
+    whole = whole_characters(data[:cut])
     assert data.startswith(whole)
     assert text.encode("utf-8", "replace").decode().startswith(whole.decode("utf-8"))
     assert len(data[:cut]) - len(whole) < 4

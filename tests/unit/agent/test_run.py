@@ -63,8 +63,7 @@ async def test_the_parts_are_those_of_opencode(open_workspace: OpenWorkspace) ->
     assert one["info"]["time"]["completed"] >= one["info"]["time"]["created"]
     assert answer.session.title == "go"
     await workspace.store.flush()  # type: ignore[union-attr]
-    workspace.sessions._sessions.clear()
-    again = await workspace.sessions.open(answer.session.id)
+    again = await (await open_workspace()).sessions.open(answer.session.id)
     assert [message.to_wire() for message in again.messages] == [user, one, two]
 
 
@@ -419,8 +418,7 @@ async def test_the_model_sees_what_the_calls_of_its_batch_gave(open_workspace: O
     answer = await workspace.sessions.prompt("x", model=model)
     await workspace.store.flush()  # type: ignore[union-attr]
     live = [message.to_wire() for message in answer.session.messages]
-    workspace.sessions._sessions.clear()
-    again = await workspace.sessions.open(answer.session.id)
+    again = await (await open_workspace(config)).sessions.open(answer.session.id)
     assert [part.tool for part in answer.calls] == ["batch", "read", "glob"]
     results = model.requests[1].turns[-1]
     assert [piece.name for piece in results.pieces if isinstance(piece, ResultPiece)] == ["batch", "read", "glob"]

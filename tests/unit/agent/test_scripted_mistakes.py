@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.agent.events import CallEnd
 from opencode_jupyter.agent.scripted import ScriptedModel, load
 from tests.support.script_player import Talk, script_of_text
 
@@ -108,11 +110,15 @@ def test_all_mistakes_are_reported_at_once_but_not_without_end() -> None:
         script_of_text("turns:\n" + "  - {txt: a}\n" * 40)
 
 
-def test_plain_values_are_what_they_look_like() -> None:
-    script = script_of_text(
-        "turns: [{calls: [{a: {x: no, y: 12:30, z: 2026-11-22, t: true, n: null, f: 1.5, i: -3}}]}]"
-    )
-    assert script._form.entries[0].answers[0].calls[0].arguments == {
+@pytest.mark.anyio
+async def test_plain_values_are_what_they_look_like(tmp_path: Path) -> None:
+    path = tmp_path / "values.yaml"
+    values = "{x: no, y: 12:30, z: 2026-11-22, t: true, n: null, f: 1.5, i: -3}"
+    path.write_text(f"turns: [{{calls: [{{a: {values}}}]}}, {{text: done}}]")
+    talk = Talk(load(path))
+    await talk.prompt("Go")
+    [call] = [event for event in talk.all if isinstance(event, CallEnd)]
+    assert json.loads(call.arguments) == {
         "x": "no",
         "y": "12:30",
         "z": "2026-11-22",

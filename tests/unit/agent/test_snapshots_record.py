@@ -48,7 +48,7 @@ async def snapshots(open_workspace: OpenWorkspace) -> Snapshots:
 
 
 def tree_of(snapshots: Snapshots, tree: str) -> list[str]:
-    (shadow,) = snapshots._shadows.values()
+    (shadow,) = snapshots.shadows.values()
     listed = subprocess.run(
         ["git", "--git-dir", str(shadow.folder), "ls-tree", "-r", "-z", "--name-only", tree],
         check=True,

@@ -207,7 +207,7 @@ def test_settings_of_the_config_file_hold(tmp_path: Path) -> None:
     try:
         ip.run_line_magic("load_ext", "opencode_jupyter")
         [magics] = [one for one in ip.configurables if type(one).__name__ == "ToolMagics"]
-        assert magics._state.settings == Settings(card_after=9.0, data_dir=str(tmp_path / "d"))
+        assert magics.notebook.settings == Settings(card_after=9.0, data_dir=str(tmp_path / "d"))
     finally:
         ip.run_line_magic("unload_ext", "opencode_jupyter")
         InteractiveShell.clear_instance()

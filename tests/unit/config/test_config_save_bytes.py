@@ -55,7 +55,7 @@ FILES = st.fixed_dictionaries({"provider": st.fixed_dictionaries({"p": st.fixed_
 def spread(data: Any, draw: Any, fillers: Any) -> str:
     """The JSON text of some data, with something between its tokens."""
     out = [draw(fillers)]
-    for piece in parse._TOKENS.findall(json.dumps(data, ensure_ascii=False)):
+    for piece in parse.TOKENS.findall(json.dumps(data, ensure_ascii=False)):
         out += [piece, draw(fillers)]
     return "".join(out)
 
@@ -76,7 +76,7 @@ def place(folder: str) -> tuple[Path, Path, dict[str, Any]]:
 )
 def test_a_file_with_comments_keeps_every_byte(data: dict[str, Any], name: str, draw: st.DataObject) -> None:
     text = spread(data, draw.draw, BLANKS | COMMENTS)
-    if parse._without_comments(text) == text:
+    if parse.without_comments(text) == text:
         text += "// at least one"
     with tempfile.TemporaryDirectory() as folder:
         _, tree, where = place(folder)
@@ -155,7 +155,7 @@ def test_a_toml_file_keeps_every_byte(above: list[str], below: list[str], ending
 
 
 def _spans(text: str) -> list[tuple[str, int, int]]:
-    from opencode_jupyter.core.config.json_edit import _entries
+    from opencode_jupyter.core.config.json_edit import top_level_entries
 
     assert JsonText(text.encode()).data == json.loads(text)
-    return list(_entries(text))
+    return list(top_level_entries(text))

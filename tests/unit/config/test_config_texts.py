@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.config.parse import _TOKENS, _without_comments, fill_references, key_positions, parse
+from opencode_jupyter.core.config.parse import TOKENS, fill_references, key_positions, parse, without_comments
 from opencode_jupyter.core.errors import ConfigError
 from tests.support.config_place import Place
 
@@ -72,11 +72,11 @@ NOISE = st.sampled_from(["", " ", "\n", "// {x: 'y\n", '/* "],} */', "/**/ // '\
 def test_noise_between_tokens_changes_nothing(data: dict[str, Any], draw: st.DataObject) -> None:
     text = json.dumps(data, ensure_ascii=draw.draw(st.booleans()))
     out: list[str] = []
-    for piece in _TOKENS.findall(text):
+    for piece in TOKENS.findall(text):
         if piece in "}]" and out and draw.draw(st.booleans()) and out[-1] not in ("{", "["):
             out += [",", draw.draw(NOISE)]
         out += [piece, draw.draw(NOISE)] if piece not in ("{", "[") else [piece]
-    assert _without_comments(text) == text
+    assert without_comments(text) == text
     if "{env:" not in text and "{file:" not in text and "\\u0000" not in text:
         assert read("".join(out)) == data
 

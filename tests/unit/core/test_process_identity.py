@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from opencode_jupyter.core.store.process_identity import _start_ps
+from opencode_jupyter.core.store.process_identity import start_from_ps
 
 
 @pytest.mark.skipif(not shutil.which("ps"), reason="ps is missing")
@@ -15,7 +15,7 @@ def test_the_start_time_of_ps_depends_on_no_time_zone(monkeypatch: pytest.Monkey
     seen = set()
     for zone in ("UTC", "Asia/Tokyo"):
         monkeypatch.setenv("TZ", zone)
-        seen.add(_start_ps(os.getpid()))
+        seen.add(start_from_ps(os.getpid()))
     assert len(seen) == 1
     assert seen != {None}
-    assert _start_ps(2**22 + 1) is None
+    assert start_from_ps(2**22 + 1) is None

@@ -25,7 +25,7 @@ import pytest
 from PIL import Image
 
 from opencode_jupyter import InvalidResultError, ToolResult, Workspace, tool
-from opencode_jupyter.batch.serialization import _sendable
+from opencode_jupyter.batch.serialization import sendable_value
 from opencode_jupyter.core.result import PRINTED, TABLES
 from opencode_jupyter.core.tool import as_result
 from opencode_jupyter.jupyter.cards.call_json import card_part
@@ -369,11 +369,11 @@ def test_a_card_draws_them_with_everything_escaped() -> None:
 
 def test_results_of_workers_lose_a_value_that_cannot_be_sent() -> None:
     frame = pd.DataFrame({"n": [1]})
-    sent = pickle.loads(pickle.dumps(_sendable(as_result("t", frame))))
+    sent = pickle.loads(pickle.dumps(sendable_value(as_result("t", frame))))
     assert sent.df.equals(frame)
     local = type("Local", (), {})
     rows = [{"a": local()}]
-    kept = _sendable(as_result("t", rows))
+    kept = sendable_value(as_result("t", rows))
     assert kept.value is None and kept.output.startswith("list: 1 row") and len(kept.records) == 1
 
 

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,9 @@ VALUES = st.text(PIECES, min_size=8, max_size=40).filter(lambda value: not is_co
 
 
 @pytest.fixture(autouse=True)
-def _only_these(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The process knows this secret, and none of other tests."""
-    monkeypatch.setattr(secrets.known, "_learned", {})
-    monkeypatch.setattr(secrets.known, "_before", None)
+def _only_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process knows this secret; those of other tests are forgotten (`tests/conftest.py`)."""
     monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
-    yield
-    secrets.known._before = None
 
 
 def shown(value: Any) -> str:

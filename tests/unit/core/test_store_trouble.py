@@ -238,6 +238,7 @@ async def test_folder_that_can_not_be_made(tmp_path: Path, caplog: pytest.LogCap
 async def test_locked_file_falls_back_and_heals(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = schema.open_database
     monkeypatch.setattr(store_module, "open_database", lambda p, busy_ms=0: original(p, busy_ms=50))
+    monkeypatch.setattr(store_module, "RETRY_S", 0.0)
     store = Store(path)
     store.put_part(tool_part(1, state=completed()))
     store.put_session({"id": "ses_gone"})
@@ -250,8 +251,6 @@ async def test_locked_file_falls_back_and_heals(path: Path, monkeypatch: pytest.
         assert len(await store.parts()) == 2  # with what the file held
         await store.delete_session("ses_gone")
         other.execute("ROLLBACK")
-    monkeypatch.setattr(store_module, "RETRY_S", 0.0)
-    store._retry_at = 0.0
     store.put_part(tool_part(3, state=completed()))
     await store.flush()
     assert store.problem is None

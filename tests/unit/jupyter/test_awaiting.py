@@ -109,12 +109,8 @@ def test_lines_are_counted_as_python_counts_them(odd: str) -> None:
 
 
 def test_a_call_that_is_awaited_already_gets_no_second_await() -> None:
-    from opencode_jupyter.jupyter.magics.input_transformers import _Finder, _rewrite
-
     source = "r = await get_ipython().run_line_magic('tool', 'read a')\n"
-    finder = _Finder()
-    finder.visit(ast.parse(source))
-    assert _rewrite(source, finder) == ["r = await get_ipython().run_line_magic('tool_awaited', 'read a')\n"]
+    assert transform(source) == "r = await get_ipython().run_line_magic('tool_awaited', 'read a')\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,14 @@ class Server:
         self.attended = True
         self.running: str | None = None
         self.nudges: list[dict[str, Any]] = []
+        self.deliveries: list[threading.Thread] = []
         self.front_end = NotebookPages(self.publish, lambda: self.attended, lambda: self.running)
 
     def publish(self, nudge: dict[str, Any]) -> bool:
         self.nudges.append(nudge)
         for page in self.pages:
-            threading.Thread(target=self.deliver, args=(page, nudge)).start()
+            self.deliveries.append(threading.Thread(target=self.deliver, args=(page, nudge)))
+            self.deliveries[-1].start()
         return True
 
     def deliver(self, page: Page, nudge: dict[str, Any]) -> None:
@@ -185,7 +186,7 @@ async def test_which_file_a_document_is(workspace: Workspace, server: Server, pa
     assert await find(path) == []
     server.running = str(path)
     assert len(await find(path)) == 1
-    server.front_end._started_in = str(path.parent)
+    server.front_end.started_in = str(path.parent)
     server.running = str(path.with_name("name before it was renamed.ipynb"))
     assert len(await find(path)) == 1
 
@@ -194,8 +195,8 @@ async def test_two_windows(workspace: Workspace, server: Server, path: Path) -> 
     one, two = Page("p", path, path.parents[1]), Page("q", path, path.parents[1])
     server.pages = [one, two]
     server.front_end.greet()
-    while len(server.front_end._pages) < 2:
-        time.sleep(0.01)
+    for delivery in server.deliveries:
+        delivery.join()
     two.dirty = True
     two.cells[0]["source"] = "unsaved"
     result = await read(workspace, path)
@@ -223,7 +224,9 @@ async def test_open_as_text(workspace: Workspace, server: Server, path: Path) ->
     assert nbformat.read(path, as_version=4).cells[1].source == "new"
 
 
-async def test_a_page_that_goes_away(workspace: Workspace, server: Server, path: Path) -> None:
+async def test_a_page_that_goes_away(
+    workspace: Workspace, server: Server, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = Page("p", path, path.parents[1])
     server.pages = [page]
     before = path.read_bytes()
@@ -244,16 +247,13 @@ async def test_a_page_that_goes_away(workspace: Workspace, server: Server, path:
     page.error = None
     heard: list[dict[str, Any]] = []
 
-    def asleep(nudge: dict[str, Any]) -> bool:
-        if nudge.get("page"):
-            heard.append(nudge)
-            return True
-        return Server.publish(server, nudge)
+    def asleep(page: Page, nudge: dict[str, Any]) -> None:
+        heard.append(nudge) if nudge.get("page") else Server.deliver(server, page, nudge)
 
-    server.front_end._publish = asleep
+    monkeypatch.setattr(server, "deliver", asleep)
     with pytest.raises(ToolError, match=r"does not answer[\s\S]*Nothing was changed"):
         await edit(workspace, path, cell="c1", newSource="new")
-    server.deliver(page, heard[0])
+    Server.deliver(server, page, heard[0])
     assert sources(page) == ["x = 0", "x = 1", "x = 2"]
     assert path.read_bytes() == before
 

@@ -357,7 +357,7 @@ def test_an_error_of_colours_alone_and_half_a_character_are_shown() -> None:
     item = items.add_note("a")
     items.changes({})
     item.append("\ud83d")
-    items._dirty[item.index] = item
+    items.mark_changed(item)
     assert items.changes({}) == {"deltas": [[0, 1, "?"]]}
 
 

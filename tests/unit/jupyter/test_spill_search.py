@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,20 +123,20 @@ def test_without_ripgrep_an_error_says_what_to_do(
 def test_a_cancelled_search_ends_its_processes(requests: SpillRequests, folder: Path) -> None:
     with open(folder / "tool_1", "wb") as file:
         file.truncate(200_000_000_000)  # a hole: nothing is written, and reading it takes minutes
+    before = children()
     asked = {"id": "s", "path": str(folder / "tool_1"), "text": "x"}
     assert requests.handlers["search"](asked)["done"] is False
-    began = requests.searches._searches["s"]
-    pids = [process.pid for process in began._processes]
-    assert all(map(alive, pids))
+    begun = children() - before
+    assert begun
     assert requests.handlers["search"]({"id": "s", "stop": True}) == {}
     deadline = time.monotonic() + 10
-    while (any(map(alive, pids)) or not began.done) and time.monotonic() < deadline:
+    while begun & children() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert began.done and not any(map(alive, pids))
+    assert not begun & children()
 
 
-def alive(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+def children() -> set[int]:
+    return {int(pid) for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
 
 
 def test_too_many_hits_end_the_search(requests: SpillRequests, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,16 +26,16 @@ def received(stream: bytes, steps: list[int]) -> tuple[list[str], str]:
     transport = StdioTransport(never_started, ServerLog(), lambda: None, LIMIT)
     at = 0
     for step in [*steps, len(stream)]:
-        transport._feed(stream[at : at + step])
+        transport.feed(stream[at : at + step])
         at += step
-    transport._handle_end()
+    transport.handle_end()
     methods = []
     while True:
         try:
-            item = transport._receive.receive_nowait()
+            item = transport.received.receive_nowait()
         except (anyio.WouldBlock, anyio.EndOfStream):
-            transport._receive.close()
-            return methods, transport._too_long
+            transport.received.close()
+            return methods, transport.too_long
         assert isinstance(item, SessionMessage)
         methods.append(item.message.method)
 

@@ -358,8 +358,8 @@ async def test_no_secret_is_shown(
         login.redirect.paste(back)
         with pytest.raises(LoginFailedError) as caught:
             await login.wait()
-        shown += [str(caught.value), repr(caught.value), repr(login), repr(login._auth), repr(login.redirect)]
-        shown.append(repr(await login.redirect._response) if not login.redirect._response.cancelled() else "")
+        shown += [str(caught.value), repr(caught.value), repr(login), repr(login.auth), repr(login.redirect)]
+        shown.append(repr(await login.redirect.wait_for_response()))
         shown.append(back.partition("code=")[0])
         secret_code = back.partition("code=")[2].partition("&")[0]
         assert secret_code not in "".join(shown[:-1])
@@ -409,6 +409,6 @@ async def test_the_library_gets_only_a_web_page_opened(ws: Workspace, server: Au
     login = await ws.service(Logins).begin(spec(server))
     await login.wait_for_url()
     with pytest.raises(LoginFailedError, match="not a web page"):
-        await login._auth._show("file:///etc/passwd?state=x")
+        await login.auth.show("file:///etc/passwd?state=x")
     assert isinstance(login, Login)
     assert json.loads(token_store(ws).path.read_text() if token_store(ws).path.exists() else "{}") == {}

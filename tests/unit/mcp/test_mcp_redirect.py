@@ -176,8 +176,9 @@ def test_no_address_with_another_state_settles_a_login(host: str, query: dict[st
                 continue
             pytest.fail(f"taken: {address!r}")
         for line in (f"GET {host}?{more} HTTP/1.1", host, f"GET /x?{urlencode(query)}"):
-            assert b"200 OK" not in redirect._page_for(line)
-        assert not redirect._response.done()
+            assert b"200 OK" not in redirect.page_for(line)
+        with pytest.raises(LoginFailedError, match="No answer came"):
+            await redirect.wait_for_response(0)
         await redirect.close()
 
     asyncio.run(work())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opencode_jupyter.runtime.sandbox.confine import _seatbelt_command
+from opencode_jupyter.runtime.sandbox.confine import seatbelt_command
 from opencode_jupyter.runtime.sandbox.policy import SandboxPolicy
 
 
@@ -10,7 +10,7 @@ def test_paths_stand_in_a_profile_as_they_are() -> None:
     policy = SandboxPolicy(
         "workspace-write", "/private/tmp/t", writable=('/Users/zoë/a "b"',), hidden=("/Users/zoë/.ssh",)
     )
-    program, option, profile, *argv = _seatbelt_command(policy, ["/bin/ls", "-l"])
+    program, option, profile, *argv = seatbelt_command(policy, ["/bin/ls", "-l"])
     assert (program, option, argv) == ("/usr/bin/sandbox-exec", "-p", ["/bin/ls", "-l"])
     rules = profile.splitlines()
     assert rules[:2] == ["(version 1)", "(allow default)"]

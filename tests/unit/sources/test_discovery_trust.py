@@ -89,7 +89,7 @@ async def test_another_content_asks_again(tool_folders: ToolFolders) -> None:
         path.write_text(plain("one"))
         assert await call_output(ws, "t_say") == "one"
         assert ws.trust.entries() == [("tool file", str(path))]
-        ws.trust.revoke(files_of(ws)._files[0].subject)  # each content of it
+        ws.trust.revoke(files_of(ws).files[0].subject)  # each content of it
         for text in ("two", "one"):
             path.write_text(plain(text))
             assert await call_output(ws, "t_say") == text
@@ -336,7 +336,7 @@ async def test_what_runs_a_file_may_come_later(tool_folders: ToolFolders) -> Non
     tool_folders.own("tools.ts", "const x = 2\nexport { x }")
     loader = Missing()
     async with tool_folders.open() as ws:
-        files_of(ws)._scripts = lambda: loader
+        files_of(ws).scripts = lambda: loader
         for _ in range(2):
             with pytest.raises(UnknownToolError, match=r"The tool a_x can.t be called: Node\.js is missing"):
                 await call_output(ws, "a_x")

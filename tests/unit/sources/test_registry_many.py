@@ -135,6 +135,6 @@ def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, mo
     assert not files.is_fresh(None)
     assert len([path for path in asked if "many_" in path]) == COUNT
     assert len(asked) < COUNT + 150, "folders are looked at once, however many files stand in them"
-    labels = {entry.label for entry in files._files}
+    labels = {entry.label for entry in files.files}
     assert labels == {f".opencode/tool/many_{number}.py" for number in range(COUNT)}
     workspace.close()

@@ -136,29 +136,29 @@ def _windows(content: str, count: int) -> list[list[str]]:
 
 @given(st.text("ab \n\\", max_size=25), st.text("ab \n\\", min_size=1, max_size=10))
 def test_fast_strategies_find_what_a_plain_reading_of_their_rules_finds(content: str, find: str) -> None:
-    text, count = module._SearchedText(content), find.count("\n") + 1
+    text, count = module.SearchedText(content), find.count("\n") + 1
     wanted = find.split("\n")[: -1 if find.endswith("\n") else None]
-    assert list(module._line_trimmed(text, find)) == [
+    assert list(module.line_trimmed(text, find)) == [
         "\n".join(window)
         for window in _windows(content, len(wanted))
         if [line.strip() for line in window] == [line.strip() for line in wanted]
     ]
-    assert list(module._indentation_flexible(text, find)) == [
+    assert list(module.indentation_flexible(text, find)) == [
         "\n".join(window)
         for window in _windows(content, count)
-        if module._dedent(window) == module._dedent(find.split("\n"))
+        if module.dedent(window) == module.dedent(find.split("\n"))
     ]
-    plain = module._unescaped(find)
+    plain = module.unescaped(find)
     escaped = [
         "\n".join(window)
         for window in _windows(content, plain.count("\n") + 1)
-        if module._unescaped("\n".join(window)) == plain and "\\" in content
+        if module.unescaped("\n".join(window)) == plain and "\\" in content
     ]
-    assert list(module._escape_normalised(text, find)) == ([plain] if plain in content else []) + escaped
+    assert list(module.escape_normalised(text, find)) == ([plain] if plain in content else []) + escaped
     trimmed = find.strip()
     if trimmed and trimmed != find:
         blocks = {"\n".join(window) for window in _windows(content, count) if "\n".join(window).strip() == trimmed}
-        assert set(module._trimmed_boundary(text, find)) == blocks | ({trimmed} if trimmed in content else set())
+        assert set(module.trimmed_boundary(text, find)) == blocks | ({trimmed} if trimmed in content else set())
 
 
 @given(st.text("abc", max_size=12), st.text("abc", max_size=12))

@@ -303,7 +303,12 @@ async def test_a_workspace_has_one_and_closes_it(root: Path, tmp_path: Path) -> 
         assert ws.service(CodeIndex).project(root) is project
         await names(project, "circle")
         assert project.file.is_relative_to(tmp_path / "data")
-    assert project._store is None
+        assert project.file in open_files()
+    assert project.file not in open_files()
+
+
+def open_files() -> set[Path]:
+    return {path.resolve() for path in Path("/proc/self/fd").iterdir()}
 
 
 def test_a_query_knows_synonyms_and_phrases() -> None:
@@ -326,7 +331,7 @@ async def test_an_untouched_project_is_not_looked_through(project: Project, monk
 async def test_changes_are_seen_without_a_watch_too(
     project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_files, "_libc", lambda: None)
+    monkeypatch.setattr(project_files, "load_libc", lambda: None)
     await names(project, "circle")
     (root / "new" / "deep").mkdir(parents=True)
     (root / "new" / "deep" / "zoo.py").write_text("def zebra(): pass\n")
