@@ -49,6 +49,10 @@ class Rule:
             "action": self.action,
         }
 
+    def to_json(self) -> dict[str, str]:
+        """The rule with its origin, as cards and lists of rules have it."""
+        return {**self.to_wire(), "origin": self.origin}
+
 
 @dataclass(slots=True)
 class Decision:

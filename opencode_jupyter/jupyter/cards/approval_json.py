@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...core.permission import PermissionRequest, Rule
+from ...core.permission import PermissionRequest
 from ...core.permission.request import TRUST
 from .bodies_json import file_diffs
 from .labels import card_of
@@ -75,9 +75,9 @@ class RequestView(NamedTuple):
         if len(request.patterns) == 1 and str(fields.get("path", "")).endswith("/" + request.patterns[0]):
             fields["path"] = request.patterns[0]  # a file of the project reads best as the rules name it
         if request.rule is not None and request.permission != TRUST:  # which no rule decides
-            fields["rule"] = rule_json(request.rule)
+            fields["rule"] = request.rule.to_json()
         if len(request.rules) > 1:
-            fields["rules"] = [rule_json(rule) for rule in request.rules]
+            fields["rules"] = [rule.to_json() for rule in request.rules]
         return fields
 
 
@@ -97,11 +97,6 @@ def trusted_code(request: PermissionRequest) -> str:
     if isinstance(content, str) and content:
         lines += ["", content]
     return "\n".join(lines)
-
-
-def rule_json(rule: Rule) -> dict[str, str]:
-    """A rule with where it comes from."""
-    return {"permission": rule.permission, "pattern": rule.pattern, "action": rule.action, "origin": rule.origin}
 
 
 def digest_of(request: PermissionRequest | QuestionRequest) -> str:

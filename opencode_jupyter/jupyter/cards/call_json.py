@@ -29,7 +29,7 @@ from ...core.repair import INVALID, requested_tool
 from ...core.store.database import ABORTED
 from ...core.store.rows import encode
 from ..server_files import files_url
-from .approval_json import RequestView, rule_json
+from .approval_json import RequestView
 from .bodies_json import bodies_of
 from .labels import card_of, label_of, paths_below, project_folder
 from .saved_json import cut, plain_json
@@ -201,9 +201,9 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         fields["note"] = note
     if decision.rules:
         deciding = [r for r in decision.rules if r.action == decision.action] or decision.rules
-        fields["rule"] = rule_json(deciding[0])
+        fields["rule"] = deciding[0].to_json()
     if len(decision.patterns) > 1 and len(decision.rules) == len(decision.patterns):
-        fields["rules"] = [rule_json(rule) for rule in decision.rules]
+        fields["rules"] = [rule.to_json() for rule in decision.rules]
     return fields
 
 

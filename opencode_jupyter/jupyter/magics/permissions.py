@@ -93,7 +93,7 @@ def _list(line: PermissionLine) -> Table:
     line.end()
     workspace, agent = line.workspace, line.agent
     rules = in_order(workspace, agent)
-    rows = [{"n": n, **rule.to_wire(), "origin": rule.origin} for n, rule in enumerate(rules, 1)]
+    rows = [{"n": n, **rule.to_json()} for n, rule in enumerate(rules, 1)]
     name = workspace.agent(agent).name
     notes = [f"The last matching rule decides. Mode: {mode_of(workspace)}."]
     if workspace.permissions.approved:
@@ -118,7 +118,7 @@ def _add(line: PermissionLine) -> Confirmation:
         return _save(workspace, permission, patterns, action, notes, agent)
     rules, warnings = add_rules(workspace, action, permission, patterns, agent)
     notes += warnings
-    rows = [{"n": _number(workspace, rule, agent), **rule.to_wire(), "origin": rule.origin} for rule in rules]
+    rows = [{"n": _number(workspace, rule, agent), **rule.to_json()} for rule in rules]
     return Confirmation(rows, _COLUMNS, title=_changed("Added until the kernel ends", rows), notes=notes)
 
 
@@ -160,7 +160,7 @@ def _revoke(line: PermissionLine) -> Confirmation:
             raise ToolError(f"No rule of this session is about {what}. {_revocable(own)}")
     unique = {(rule, rule.source, rule.source_name): number for rule, number in zip_longest(rules, numbers)}
     notes = [revoke_rule(workspace, rule, own, number or 0, agent) for (rule, *_), number in unique.items()]
-    rows = [{**rule.to_wire(), "origin": rule.origin} for rule, *_ in unique]
+    rows = [rule.to_json() for rule, *_ in unique]
     return Confirmation(rows, _COLUMNS[1:], title=_changed("Revoked", rows), notes=[note for note in notes if note])
 
 

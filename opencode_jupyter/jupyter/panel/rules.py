@@ -64,7 +64,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
         else:
             kind = "project" if file_of(rule) is not None else ""
         approval = n > len(ordered) - approvals
-        shown.append({"n": n, **rule.to_wire(), "origin": rule.origin, "kind": kind, "approval": approval})
+        shown.append({"n": n, **rule.to_json(), "kind": kind, "approval": approval})
     return {
         "rules": shown,
         "mode": mode_of(workspace),
@@ -133,7 +133,7 @@ def _revoke(panel: Panel, number: int, wire: dict[str, Any], agent: str | None, 
     workspace = panel.notebook.workspace
     ordered = in_order(workspace, agent, by)
     rule = ordered[number - 1] if 1 <= number <= len(ordered) else None
-    if rule is None or {**rule.to_wire(), "origin": rule.origin} != {key: wire.get(key) for key in _SHOWN}:
+    if rule is None or rule.to_json() != {key: wire.get(key) for key in _SHOWN}:
         raise ToolError("The rules have changed meanwhile; look again.")
     if is_mode_rule(rule):
         raise ToolError(f"This rule is of the {rule.origin}; choose another mode.")
@@ -233,7 +233,7 @@ def _row(permission: str, pattern: str, rule: Rule) -> dict[str, Any]:
         "permission": permission,
         "pattern": pattern,
         "action": rule.action,
-        "rule": {**rule.to_wire(), "origin": rule.origin},
+        "rule": rule.to_json(),
     }
 
 
