@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Settings:
-    """The current settings; read at each use."""
+    """The values of the settings now; read at each use."""
 
     on_ask: str = "deny"
     cards: bool = True
@@ -56,8 +56,8 @@ class AgentState:
             self.last_model = requested if isinstance(requested, str) else model.info.full
 
 
-class NotebookSettings(Configurable):
-    """The settings with their kinds, limits and help."""
+class SettingTraits(Configurable):
+    """The settings as ``%config`` knows them: kinds, limits and help. A change is copied to `Settings`."""
 
     on_ask = Enum(
         ("deny", "allow"), "deny", help="The reply to a request that nobody can answer (nbclient, papermill)."

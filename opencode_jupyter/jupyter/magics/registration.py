@@ -21,7 +21,7 @@ from IPython.core.magic import (
 
 from ...core.errors import ToolError
 from ..error_display import for_cell, plain_errors
-from ..settings import NotebookSettings
+from ..settings import SettingTraits
 from .commands import AGENT_OPTIONS, MCP, PERMISSIONS, SESSIONS, TOOLS
 from .input_transformers import ToolQuestion
 
@@ -64,7 +64,7 @@ class _ShellMagics(Magics):
 
 
 @magics_class
-class ToolMagics(NotebookSettings, _ShellMagics):
+class ToolMagics(SettingTraits, _ShellMagics):
     """The magics of tools. ``%config ToolMagics`` shows and changes the settings."""
 
     def __init__(self, shell: Any, state: ExtensionState, **options: Any) -> None:

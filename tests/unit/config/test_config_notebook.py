@@ -15,7 +15,7 @@ from traitlets.config import Config
 from opencode_jupyter import PermissionDeniedError, Workspace
 from opencode_jupyter.core.errors import ConfigError, ToolError
 from opencode_jupyter.core.flags import SWITCHES, Flags, describe
-from opencode_jupyter.jupyter.settings import NotebookSettings, Settings
+from opencode_jupyter.jupyter.settings import Settings, SettingTraits
 from tests.support.shells import Shell, shell
 
 BROKEN = '{\n  "permission": {"bash": "deny"\n  "read": "allow"}\n}'
@@ -146,7 +146,7 @@ def test_a_workspace_stays_where_its_configuration_is_known(tmp_path: Path) -> N
 
 
 def test_every_setting_has_a_default_limits_and_help() -> None:
-    traits = NotebookSettings.class_traits(config=True)
+    traits = SettingTraits.class_traits(config=True)
     assert traits.keys() == set(Settings.__dataclass_fields__)
     for name, trait in traits.items():
         assert trait.help and trait.default() == getattr(Settings(), name)
