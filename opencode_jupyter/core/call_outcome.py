@@ -32,7 +32,11 @@ FAILURE_KEYS = ("exit", "signal", "failed", UNSUCCESSFUL, "totalCalls")
 
 
 def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
-    """What failed in a call that is completed in OpenCode's terms, as a card shows it; empty if nothing did."""
+    """What failed in a call that is completed in OpenCode's terms, as a card shows it; empty if nothing did.
+
+    It goes by the tool's name: the keys are OpenCode's, and mean something else in the metadata of other tools. Stored
+    calls, also those of other programs, are judged without their tools.
+    """
     metadata = metadata or {}
     if tool == INVALID:
         return "failed"

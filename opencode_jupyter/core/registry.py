@@ -349,7 +349,11 @@ class Registry:
         return InitContext(self._workspace.agent(agent), self._workspace)
 
     def _switched_on(self, candidate: Tool) -> bool:
-        """Return whether flags and configuration have a built-in tool on."""
+        """Return whether flags and configuration have a built-in tool on.
+
+        These conditions and those of `_is_available` are OpenCode's, for these few tools (docs/opencode/core.md 4.4).
+        They are no property of a tool, so they are not in its manifest; a new tool is offered without an entry here.
+        """
         flags = self._workspace.flags
         if candidate.id == "question":
             return flags.question
@@ -362,15 +366,14 @@ class Registry:
         return True
 
     def _is_available(self, candidate: Tool, provider: str, model: str) -> bool:
+        """Return whether a tool is offered to a model."""
         if not candidate.builtin:
             return True
         if not self._switched_on(candidate):
             return False
         if candidate.id in ("websearch", "codesearch"):
             return provider == "opencode" or self._workspace.flags.enable_exa
-        if (
-            candidate.id == "list"
-        ):  # glob, and read of a directory, do the same; OpenCode does not offer it to models either
+        if candidate.id == "list":  # glob, and read of a folder, do the same
             return False
         patches = "gpt-" in model and "oss" not in model and "gpt-4" not in model
         if candidate.id == "apply_patch":

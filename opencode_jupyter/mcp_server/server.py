@@ -49,6 +49,7 @@ TOOLS_INTERVAL = 0.25
 OWN_LOOP = frozenset({INVALID, "plan_enter", "plan_exit"})
 """Tools for this package's own model loop: what a bad call becomes, and changes of its agent."""
 QUESTION = "question"
+"""The tool that only a client with forms gets: nobody else could answer."""
 
 HINTS: dict[Effect, types.ToolAnnotations] = {
     "reads": types.ToolAnnotations(read_only_hint=True, open_world_hint=False),

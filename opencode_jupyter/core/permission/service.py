@@ -235,7 +235,7 @@ class PermissionService:
                 return [other]  # no path at all
             return [pattern, other, os.path.realpath(pattern if isabs(pattern) else other)]
         paths = [path, os.path.realpath(path)]
-        if permission == "glob":
+        if permission == "glob":  # its pattern starts from its path
             paths.append(os.path.normpath(os.path.join(path, pattern)))
         paths = [spelling for name in paths for spelling in (name, respell(name)) if spelling]
         return list(dict.fromkeys([*paths, *(f"{name}/{pattern}" for name in paths)]))
