@@ -113,7 +113,7 @@ def _add(line: PermissionLine) -> Confirmation:
     permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
     patterns = _patterns(permission, rest[1:], text)
-    notes += _exact_commands(permission, patterns)
+    notes += _exact_commands(action, permission, patterns)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
     rules, warnings = add_rules(workspace, action, permission, patterns, agent)
@@ -271,13 +271,15 @@ def _patterns(permission: str, rest: list[LineWord], line: str) -> list[str]:
     return [word.text if word.key is None else line[word.start : word.end] for word in rest]
 
 
-def _exact_commands(permission: str, patterns: list[str]) -> list[str]:
+def _exact_commands(action: Action, permission: str, patterns: list[str]) -> list[str]:
     """A note for each command without ``*`` or ``?``, which a person may expect to match with arguments too."""
     if permission != OF_COMMANDS:
         return []
     exact = [pattern for pattern in patterns if not any(char in pattern for char in "*?")]
     return [
-        f"bash {p} matches this command only as it is written; bash {p} * matches it with arguments too." for p in exact
+        f"{permission} {command} matches this command only as it is written. With arguments too: "
+        f"%permissions {action} {permission} {command} *"
+        for command in exact
     ]
 
 

@@ -291,11 +291,12 @@ def test_a_command_pattern_without_quotes_stays_one(ip: Shell) -> None:
 
 def test_a_rule_for_one_command_says_what_it_matches(ip: Shell) -> None:
     ip.run("%permissions deny bash git push")
-    note = "bash git push matches this command only as it is written; bash git push * matches it with arguments too."
+    line = "%permissions deny bash git push *"
+    note = f"bash git push matches this command only as it is written. With arguments too: {line}"
     assert ip.printed.splitlines() == ["Added until the kernel ends: deny bash git push.", note]
     for command, action in (("git push", "deny"), ("git push origin", "allow")):
         assert ip.run(f"%permissions test bash {command}").records[0]["action"] == action
-    ip.run("%permissions deny bash git push *")
+    ip.run(line)
     for command, action in (("git push", "deny"), ("git push origin", "deny"), ("git pushx", "allow")):
         assert ip.run(f"%permissions test bash {command}").records[0]["action"] == action
 
