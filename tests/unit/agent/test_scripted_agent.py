@@ -17,7 +17,7 @@ from tests.support.script_player import script_of_text
 
 pytestmark = pytest.mark.anyio
 
-EXAMPLE = Path(__file__).parents[2] / "notebooks" / "scripts" / "first-agent.py"
+EXAMPLE = Path(__file__).parents[3] / "notebooks" / "scripts" / "first-agent.py"
 SHAPES = "def area(r):\n    return 3.14 * r * r\n"
 
 

@@ -19,7 +19,7 @@ from tests.support.model_servers.openai import ScriptedServer
 
 pytestmark = pytest.mark.anyio
 
-DATA = Path(__file__).parents[1] / "data" / "sessions"
+DATA = Path(__file__).parents[2] / "data" / "sessions"
 THEIRS = "/home/user/project"
 
 
