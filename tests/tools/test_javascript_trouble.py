@@ -52,16 +52,16 @@ def marks(path: Path) -> str:
 # ---------------------------------------------------------------------- being stopped
 
 
-async def test_stop_ends_the_wait_at_once_and_reaches_the_tool(files: ToolFiles, tmp_path: Path) -> None:
-    heard = tmp_path / "heard"
+async def test_stop_ends_the_wait_at_once_and_reaches_the_tool(files: ToolFiles, project: Path) -> None:
+    heard = project / "heard"
     body = (
-        marks(tmp_path / "up")
+        marks(project / "up")
         + f"""
 return await new Promise(() => ctx.abort.addEventListener("abort", () =>
   require("fs").writeFileSync({json.dumps(str(heard))}, String(ctx.abort.reason.name))))"""
     )
     await files.tool(body)
-    running = await started(files, tmp_path / "up")
+    running = await started(files, project / "up")
     running.abort()  # type: ignore[attr-defined]
     with pytest.raises(ToolAbortedError):
         await running
@@ -96,14 +96,14 @@ async def test_a_call_that_waits_for_a_person_can_be_stopped(files: ToolFiles) -
 
 
 async def test_a_loop_without_end_is_ended_when_it_is_stopped(
-    files: ToolFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: ToolFiles, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "HUNG", 0.3)
-    await files.tool(marks(tmp_path / "up") + HEAVY, name="loop")
-    await files.tool(marks(tmp_path / "waits") + "await new Promise(() => {})", name="other")
+    await files.tool(marks(project / "up") + HEAVY, name="loop")
+    await files.tool(marks(project / "waits") + "await new Promise(() => {})", name="other")
     (pid,) = files.service.pids
-    other = await started(files, tmp_path / "waits", "other")
-    loop = await started(files, tmp_path / "up", "loop")
+    other = await started(files, project / "waits", "other")
+    loop = await started(files, project / "up", "loop")
     loop.abort()  # type: ignore[attr-defined]
     with pytest.raises(ToolAbortedError):
         await loop
@@ -136,11 +136,11 @@ async def test_trouble_that_costs_only_the_call(files: ToolFiles) -> None:
     assert len(set(seen)) == 1
 
 
-async def test_the_process_starts_again_after_it_ended(files: ToolFiles, tmp_path: Path) -> None:
-    await files.tool(marks(tmp_path / "up") + "await new Promise(() => {})", name="waits")
+async def test_the_process_starts_again_after_it_ended(files: ToolFiles, project: Path) -> None:
+    await files.tool(marks(project / "up") + "await new Promise(() => {})", name="waits")
     await files.tool('if (args.die) process.kill(process.pid, "SIGKILL"); return "alive"', "{ die: z.boolean() }")
     (pid,) = files.service.pids
-    waits = await started(files, tmp_path / "up", "waits")
+    waits = await started(files, project / "up", "waits")
     with pytest.raises(WorkerEndedError, match="ended while this call was running"):
         await files.call(die=True)
     with pytest.raises(WorkerEndedError):
