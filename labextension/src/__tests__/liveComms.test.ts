@@ -1,5 +1,5 @@
 import { LiveComms } from '../kernel/liveComms';
-import { dropLost, dropSuperseded, WIDGET_MIME } from '../notebook/orphanedCards';
+import { replaceOrphans, dropSuperseded, WIDGET_MIME } from '../notebook/orphanedCards';
 import mime from '../mime';
 import { CARD_MIME } from '../card';
 import { RUN_MIME } from '../run/types';
@@ -83,7 +83,7 @@ test('of a run whose kernel ended while it waited for approval, what waited is k
     const output = { data: { [WIDGET_MIME]: { model_id: 'm' }, [RUN_MIME]: { id: 'run_1' } } };
     const set: { data: Record<string, RunPart> }[] = [];
     const outputs = { length: 1, get: () => ({ toJSON: () => output }), set: (_: number, value: never) => set.push(value) };
-    dropLost({ content: { model: { cells: { length: 1, get: () => ({ outputs }) } } } } as never, () => true, {}, id => comms.shown(id));
+    replaceOrphans({ content: { model: { cells: { length: 1, get: () => ({ outputs }) } } } } as never, () => true, {}, id => comms.shown(id));
     const run = set[0].data[RUN_MIME];
     return { run, end: run.end as { text: string } };
   };

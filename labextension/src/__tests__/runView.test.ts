@@ -3,7 +3,7 @@ import type { CallItem, RunHead, RunItem, RunPart, WordsItem } from '../run';
 import { dollars, headWords, retryWords, tokens } from '../run/wording';
 import { RUN_MIME } from '../run';
 import mime from '../mime';
-import { dropLost } from '../notebook/orphanedCards';
+import { replaceOrphans } from '../notebook/orphanedCards';
 import { ASK, part } from './gallery';
 
 const HEAD: RunHead = {
@@ -185,6 +185,6 @@ test('a live run that is lost gives way to what is beside it', () => {
   const set: unknown[] = [];
   const outputs = { length: 1, get: () => ({ toJSON: () => output }), set: (_: number, value: unknown) => set.push(value) };
   const panel = { content: { model: { cells: { length: 1, get: () => ({ outputs }) } } } };
-  expect(dropLost(panel as never, () => true, { run_1: { data: { 'text/plain': 'settled' } } })).toBe(1);
+  expect(replaceOrphans(panel as never, () => true, { run_1: { data: { 'text/plain': 'settled' } } })).toBe(1);
   expect(set).toEqual([{ data: { 'text/plain': 'settled' }, metadata: {} }]);
 });

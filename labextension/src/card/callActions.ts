@@ -44,9 +44,9 @@ function buttons({ tool, state }: CardPart, runner: Runner): HTMLElement[] {
     }
     copy(trans.__('Copy as Python'), pythonCall(tool, input));
     if (line !== undefined && runner.canRun()) {
-      const again = button(trans.__('Run again'), '', BUTTON, () => runner.run(line));
-      again.title = trans.__('In a new cell below: %1', shorten(line, LINE_CHARS));
-      made.push(again);
+      const runAgain = button(trans.__('Run again'), '', BUTTON, () => runner.run(line));
+      runAgain.title = trans.__('In a new cell below: %1', shorten(line, LINE_CHARS));
+      made.push(runAgain);
     }
   } catch {
     // arguments nested too deeply to be written down

@@ -19,10 +19,10 @@ export async function copyText(text: string): Promise<boolean> {
     const before = document.activeElement as HTMLElement | null;
     document.body.append(field);
     field.select();
-    const done = document.execCommand?.('copy') ?? false;
+    const copied = document.execCommand?.('copy') ?? false;
     field.remove();
     before?.focus?.({ preventScroll: true });
-    return done;
+    return copied;
   }
 }
 
@@ -33,11 +33,11 @@ export function copyButton(label: string, name: string, className: string, text:
     made.setAttribute('aria-label', all);
   };
   const made = button(label, '', className, () => {
-    void copyText(text()).then(done => {
-      if (!done) {
+    void copyText(text()).then(copied => {
+      if (!copied) {
         failed?.();
       }
-      const words = done ? trans.__('Copied') : trans.__('Could not copy');
+      const words = copied ? trans.__('Copied') : trans.__('Could not copy');
       say(words, words);
       setTimeout(() => say(label, name), CONFIRMED_MS);
     });

@@ -17,7 +17,7 @@ interface Drawn {
   rows: DiffRow[];
   pairs: DiffPair[];
   /** Something is removed and something added: else half of a view side by side would be empty. */
-  both: boolean;
+  isMixed: boolean;
   split: boolean;
 }
 
@@ -32,8 +32,8 @@ export function drawDiff(host: HTMLElement, diff: string): void {
   if (lines.every(({ text }) => text.endsWith('\r'))) {
     lines.forEach(row => (row.text = row.text.slice(0, -1)));
   }
-  const both = rows.some(({ sign }) => sign === '+') && rows.some(({ sign }) => sign === '-');
-  drawn.set(host, { rows, pairs: diffPairs(rows), both, split: false });
+  const isMixed = rows.some(({ sign }) => sign === '+') && rows.some(({ sign }) => sign === '-');
+  drawn.set(host, { rows, pairs: diffPairs(rows), isMixed, split: false });
   draw(host, isSplit(host));
   watch(host);
 }
@@ -44,11 +44,11 @@ function isSplit(host: HTMLElement): boolean {
     return diffStyle === 'split';
   }
   const { clientWidth } = host;
-  return !!drawn.get(host)?.both && clientWidth > 0 && clientWidth >= ROOM * (parseFloat(getComputedStyle(host).fontSize) || 12);
+  return !!drawn.get(host)?.isMixed && clientWidth > 0 && clientWidth >= ROOM * (parseFloat(getComputedStyle(host).fontSize) || 12);
 }
 
 function watch(host: HTMLElement): void {
-  const again = (node: Element): void => {
+  const redraw = (node: Element): void => {
     const state = drawn.get(node);
     const split = state && isSplit(node as HTMLElement);
     if (state && split !== undefined && split !== state.split && (node as HTMLElement).clientWidth > 0) {
@@ -56,8 +56,8 @@ function watch(host: HTMLElement): void {
     }
   };
   if (!watcher && typeof ResizeObserver !== 'undefined') {
-    watcher = new ResizeObserver(entries => entries.forEach(({ target }) => again(target)));
-    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-diff').forEach(again));
+    watcher = new ResizeObserver(entries => entries.forEach(({ target }) => redraw(target)));
+    document.addEventListener(CHANGED, () => document.querySelectorAll('.oc-diff').forEach(redraw));
   }
   watcher?.observe(host);
 }

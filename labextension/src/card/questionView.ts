@@ -14,14 +14,14 @@ export class QuestionView extends RequestView {
   private warned = false;
 
   constructor(
-    private asked: CardQuestions,
+    private request: CardQuestions,
     private readonly callbacks: CardCallbacks
   ) {
-    super(QuestionView.keyOf(asked), trans.__('Question'));
+    super(QuestionView.keyOf(request), trans.__('Question'));
     const strip = el('div', 'oc-strip');
     const active = !!callbacks.answer;
-    for (const [index, question] of asked.questions.entries()) {
-      const block = new QuestionBlock(question, `oc-${asked.id}-${index}`, active, () => this.changed());
+    for (const [index, question] of request.questions.entries()) {
+      const block = new QuestionBlock(question, `oc-${request.id}-${index}`, active, () => this.changed());
       this.blocks.push(block);
       this.controls.push(...block.controls);
       strip.append(block.node);
@@ -30,25 +30,25 @@ export class QuestionView extends RequestView {
     if (active) {
       const row = el('div', 'oc-buttons oc-step');
       this.send = button(trans.__('Answer'), 'Enter', 'oc-button oc-go', () => this.answer());
-      const dismiss = button(trans.__('Dismiss'), '', 'oc-button', () => this.sendOnce(() => callbacks.dismiss?.(this.asked)));
+      const dismiss = button(trans.__('Dismiss'), '', 'oc-button', () => this.sendOnce(() => callbacks.dismiss?.(this.request)));
       row.append(this.send, dismiss, this.note);
       this.controls.push(this.send, dismiss);
       strip.append(row);
       this.guard();
     }
     this.node.append(strip);
-    this.update(asked);
+    this.update(request);
   }
 
   /** What tells one request from another. */
-  static keyOf(asked: CardQuestions): string {
-    return `${asked.id} ${asked.digest}`;
+  static keyOf(request: CardQuestions): string {
+    return `${request.id} ${request.digest}`;
   }
 
   /** Takes what may change while the questions wait. */
-  update(asked: CardQuestions): void {
-    this.asked = asked;
-    this.setPosition(asked.position);
+  update(request: CardQuestions): void {
+    this.request = request;
+    this.setPosition(request.position);
   }
 
   press(key: string, target: HTMLElement): boolean {
@@ -100,7 +100,7 @@ export class QuestionView extends RequestView {
       );
       setText(this.note, words);
     } else {
-      this.sendOnce(() => this.callbacks.answer?.(this.asked, answers));
+      this.sendOnce(() => this.callbacks.answer?.(this.request, answers));
     }
   }
 }

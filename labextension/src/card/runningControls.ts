@@ -11,7 +11,7 @@ const TICK_MS = 250;
 export class RunningControls {
   readonly stop: HTMLButtonElement;
   private timer: ReturnType<typeof setInterval> | undefined;
-  private seen = false;
+  private wasInPage = false;
 
   /**
    * @param card - Where it is drawn; once it was in the page and is not any more, the clock ends.
@@ -58,8 +58,8 @@ export class RunningControls {
 
   private beat(): void {
     this.tick();
-    this.seen ||= this.card.isConnected;
-    if (this.seen && !this.card.isConnected) {
+    this.wasInPage ||= this.card.isConnected;
+    if (this.wasInPage && !this.card.isConnected) {
       this.end();
     }
   }

@@ -20,15 +20,15 @@ export function codeNodes(code: string, language: string): Node[] {
   const name = language.toLowerCase();
   const keywords = (PYTHON + (/^(?:i?python\d?)?$/.test(name) ? '' : OTHERS)).split('|');
   const nodes: Node[] = [];
-  let done = 0;
+  let end = 0;
   for (const match of code.matchAll(SLASHES.test(name) ? SLASH : HASH)) {
     const [text, comment, string, magic, word, number] = match;
     const kind = comment ? 'comment' : string ? 'string' : magic ? 'magic' : number ? 'number' : keywords.includes(word) ? 'keyword' : '';
     if (kind) {
-      nodes.push(document.createTextNode(code.slice(done, match.index)), el('span', `oc-c-${kind}`, text));
-      done = match.index + text.length;
+      nodes.push(document.createTextNode(code.slice(end, match.index)), el('span', `oc-c-${kind}`, text));
+      end = match.index + text.length;
     }
   }
-  nodes.push(document.createTextNode(code.slice(done)));
+  nodes.push(document.createTextNode(code.slice(end)));
   return nodes;
 }

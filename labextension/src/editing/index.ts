@@ -52,8 +52,8 @@ function sourceOf(app: JupyterFrontEnd, hub: KernelHub): Source {
       const code = first ? text : `\n${text}`;
       const request = { kind: 'help' as const, code, cursor_pos: Text.jsIndexToCharIndex(before + at, code) };
       const reply = (await requestKernel(kernelIn(view)?.connection ?? null, request)) as HelpReply;
-      const place = (count = 0): number => Text.charIndexToJsIndex(count, code) - before;
-      return { ...reply, start: place(reply.start), end: place(reply.end) };
+      const offset = (count = 0): number => Text.charIndexToJsIndex(count, code) - before;
+      return { ...reply, start: offset(reply.start), end: offset(reply.end) };
     }
   };
 }

@@ -85,8 +85,8 @@ class MaskedParser extends Parser {
   }
 
   createParse(input: Input, fragments: readonly TreeFragment[], ranges: readonly { from: number; to: number }[]): PartialParse {
-    const seen = input instanceof DocInput ? new MaskedInput(input, input.doc, this.cell) : input;
-    return this.inner.startParse(seen, fragments, ranges);
+    const maskedInput = input instanceof DocInput ? new MaskedInput(input, input.doc, this.cell) : input;
+    return this.inner.startParse(maskedInput, fragments, ranges);
   }
 }
 

@@ -104,7 +104,7 @@ export function requestKernel(kernel: Connection | null, request: KernelRequest)
     const message = controlMessage(kernel, { comm_id: '', data: request });
     const future = kernel.sendControlMessage(message, true, false);
     let left = ANSWER_MS;
-    let late: Error = new SilentError(trans.__('The kernel does not answer.'));
+    let timeoutError: Error = new SilentError(trans.__('The kernel does not answer.'));
     const end = (error?: Error): void => {
       clearInterval(timer);
       future.dispose();
@@ -115,7 +115,7 @@ export function requestKernel(kernel: Connection | null, request: KernelRequest)
     const timer = setInterval(() => {
       left -= STEP_MS;
       if (left <= 0) {
-        end(late);
+        end(timeoutError);
       }
     }, STEP_MS);
     // a kernel that is restarted answers nothing of before
@@ -127,7 +127,7 @@ export function requestKernel(kernel: Connection | null, request: KernelRequest)
     future.onIOPub = ({ header, content }) => {
       if (header.msg_type === 'status' && (content as { execution_state?: string }).execution_state === 'idle') {
         left = AFTER_IDLE_MS;
-        late = new Error(trans.__('The extension is not loaded in this kernel.'));
+        timeoutError = new Error(trans.__('The extension is not loaded in this kernel.'));
       }
     };
   });

@@ -9,7 +9,7 @@ import type { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import { CARD_MIME } from '../card/types';
 import { RUN_MIME } from '../run/types';
 
-const done = new WeakSet<object>();
+const handled = new WeakSet<object>();
 
 /** Whether all the outputs are cards, of calls or of runs. */
 function onlyCards({ outputs }: ICodeCellModel): boolean {
@@ -24,10 +24,10 @@ export function skipCardHeadings(cells: readonly Cell[]): void {
   while (owner && !Object.hasOwn(owner, 'getHeadings')) {
     owner = Object.getPrototypeOf(owner);
   }
-  if (!owner || done.has(owner)) {
+  if (!owner || handled.has(owner)) {
     return;
   }
-  done.add(owner);
+  handled.add(owner);
   const prototype = owner as Pick<Cell, 'getHeadings'>;
   const usual = prototype.getHeadings;
   prototype.getHeadings = function (this: Cell) {

@@ -75,8 +75,8 @@ export class Documents {
     // The kernel's own documents are told in any case: from them it knows the server's root where the page does not.
     const local = this.entries().filter(({ context }) => isLocal(context));
     const named = local.filter(({ context }) => own(context) || lastPart(context.path) === name);
-    const late = new Promise(resolve => setTimeout(resolve, LOADING_MS));
-    await Promise.all(named.filter(entry => !entry.context.isReady).map(entry => Promise.race([entry.context.ready, late])));
+    const timeout = new Promise(resolve => setTimeout(resolve, LOADING_MS));
+    await Promise.all(named.filter(entry => !entry.context.isReady).map(entry => Promise.race([entry.context.ready, timeout])));
     return named
       .filter(({ context }) => context.isReady && !context.isDisposed)
       .map(({ id, context }) => ({

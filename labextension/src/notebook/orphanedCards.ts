@@ -86,7 +86,7 @@ function isUntouched({ ui, tool }: CardPart): boolean {
 }
 
 /** `part`, and what is inside it, as the end of the kernel left it. */
-function lostPart(part: CardPart): CardPart {
+function endPart(part: CardPart): CardPart {
   if (!isLive(part)) {
     return part;
   }
@@ -98,19 +98,19 @@ function lostPart(part: CardPart): CardPart {
   return {
     ...part,
     state: { ...part.state, status: 'error', error },
-    ui: { ...ui, outcome: untouched ? 'cancelled' : 'ended', ...(children && { children: children.map(lostPart) }) }
+    ui: { ...ui, outcome: untouched ? 'cancelled' : 'ended', ...(children && { children: children.map(endPart) }) }
   };
 }
 
 /** `run`, and the calls in it, as the end of the kernel left them. */
-function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
+function endRun({ retry: _retry, ...run }: RunPart): RunPart {
   const calls = run.items.filter(item => item?.kind === 'call' && isLive(item.part)) as CallItem[];
   const waits = ({ id, part }: CallItem): boolean => {
     const inside = calls.filter(({ parent }) => parent === id);
     return isUntouched(part) || (inside.length > 0 && inside.every(waits));
   };
-  const lost = ({ id, part }: CallItem): CardPart => {
-    const ended = lostPart(part);
+  const endCall = ({ id, part }: CallItem): CardPart => {
+    const ended = endPart(part);
     const error = trans.__('The kernel ended while a call inside this one waited for approval.');
     const waiting = waits({ id, part, kind: 'call' }) && !isUntouched(part);
     return waiting ? { ...ended, state: { ...ended.state, error }, ui: { ...ended.ui, outcome: 'cancelled' } } : ended;
@@ -119,21 +119,21 @@ function lostRun({ retry: _retry, ...run }: RunPart): RunPart {
     calls.length && calls.every(waits)
       ? trans.__('The kernel ended while this run waited for approval. What waited was not run.')
       : trans.__('State unknown: the kernel ended before the run did.');
-  const items = run.items.filter(Boolean).map(item => (item.kind === 'call' ? { ...item, part: lost(item) } : item));
+  const items = run.items.filter(Boolean).map(item => (item.kind === 'call' ? { ...item, part: endCall(item) } : item));
   return { ...run, items, status: 'stopped', outcome: 'ended', end: { tone: 'off', text } };
 }
 
 /** What replaces a live card that showed `last` in the end: more is known of it than what was saved when it was displayed. */
-function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
+function endedBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
   if (last && 'items' in last) {
-    const lost = isRunning(last) ? lostRun(last) : undefined;
-    return lost && { data: { [RUN_MIME]: lost, 'text/plain': `${lost.agent}: ${lost.end?.text}` } };
+    const ended = isRunning(last) ? endRun(last) : undefined;
+    return ended && { data: { [RUN_MIME]: ended, 'text/plain': `${ended.agent}: ${ended.end?.text}` } };
   }
   if (!last?.ui || !isLive(last)) {
     return undefined;
   }
-  const lost = lostPart(last);
-  return { data: { [CARD_MIME]: lost, 'text/plain': `${lost.tool} ${lost.ui.label}: ${lost.state.error}` } };
+  const ended = endPart(last);
+  return { data: { [CARD_MIME]: ended, 'text/plain': `${ended.tool} ${ended.ui.label}: ${ended.state.error}` } };
 }
 
 /**
@@ -142,7 +142,7 @@ function lostBundle(last: CardPart | RunPart | undefined): Bundle | undefined {
  * @param settled - What came of some calls, by their id.
  * @param last - The last state of a widget's call or run, if it is known.
  */
-export function dropLost(
+export function replaceOrphans(
   panel: NotebookPanel,
   gone: (modelId: string) => boolean,
   settled: Record<string, Bundle> = {},
@@ -151,7 +151,7 @@ export function dropLost(
   let dropped = 0;
   for (const { cell, index, output, modelId, call } of liveCards(panel)) {
     if (gone(modelId)) {
-      const { data: all = {}, metadata = {} } = settled[call] ?? lostBundle(last(modelId)) ?? output;
+      const { data: all = {}, metadata = {} } = settled[call] ?? endedBundle(last(modelId)) ?? output;
       const { [WIDGET_MIME]: _, ...data } = all;
       cell.outputs.set(index, { ...output, data, metadata } as never);
       dropped++;
@@ -182,7 +182,7 @@ export async function watchNotebook(
     dropSuperseded(panel);
     const kernel = sessionContext.session?.kernel;
     if (!kernel) {
-      dropLost(panel, () => true, {}, last);
+      replaceOrphans(panel, () => true, {}, last);
       return false;
     }
     if (!liveCards(panel).length) {
@@ -198,7 +198,7 @@ export async function watchNotebook(
       const calls = liveCards(panel).filter(({ modelId }) => gone(modelId)).map(({ call }) => call);
       // where the server runs the cells it appends the settled card
       if (calls.length && !serverRunsCells()) {
-        dropLost(panel, gone, await requestSettled(kernel, calls), last);
+        replaceOrphans(panel, gone, await requestSettled(kernel, calls), last);
       }
     } catch {
       // the kernel went away meanwhile, which its status tells
@@ -213,7 +213,7 @@ export async function watchNotebook(
   };
   sessionContext.statusChanged.connect((_, status) => {
     if (ENDED.includes(status)) {
-      dropLost(panel, () => true, {}, last);
+      replaceOrphans(panel, () => true, {}, last);
     }
   });
   await context.ready;

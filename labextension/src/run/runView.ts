@@ -278,9 +278,9 @@ class RunView {
   private setTime(): void {
     const now = Date.now();
     setText(this.about, headWords(this.run, now));
-    const again = retryWords(this.run, now);
-    setText(this.retry, readable(again));
-    show(this.retry, again !== '');
+    const words = retryWords(this.run, now);
+    setText(this.retry, readable(words));
+    show(this.retry, words !== '');
   }
 
   /** Several settled calls in a row become one line; while the run goes on the last ones stay as they are. */

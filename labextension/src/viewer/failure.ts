@@ -10,9 +10,9 @@ export class FailureNotice {
   readonly node = el('div', 'oc-trouble');
   private readonly reason = el('p');
 
-  constructor({ path, line }: CardSpill, again: () => void) {
+  constructor({ path, line }: CardSpill, retry: () => void) {
     const how = el('p', '', trans.__('Start the notebook’s kernel, run %load_ext opencode_jupyter, and '));
-    how.append(button(trans.__('try again'), '', 'oc-link', again));
+    how.append(button(trans.__('try again'), '', 'oc-link', retry));
     how.append(trans.__('. The file is on the kernel’s machine:'));
     const quoted = /\s/.test(path) ? JSON.stringify(path) : path;
     const other = el('p', '', trans.__('You can also read it in a cell: '));

@@ -34,7 +34,7 @@ export class FindBar {
   private readonly cancel: HTMLButtonElement;
   private readonly words = el('span', 'oc-found');
   /** The hit that is shown. */
-  private here = 0;
+  private hitLine = 0;
   /** Counts what was asked for, so that something older is given up. */
   private turn = 0;
   private last = '';
@@ -134,12 +134,12 @@ export class FindBar {
       this.end();
       this.last = key;
       this.id = UUID.uuid4();
-      this.here = Math.max(0, (typed ? this.anchor : this.host.line()) - 1);
+      this.hitLine = Math.max(0, (typed ? this.anchor : this.host.line()) - 1);
     }
     const turn = ++this.turn;
     const id = this.id as string;
     try {
-      const state = fresh ? await this.source.search(id, query, this.here) : await this.source.searchState(id, this.here, direction);
+      const state = fresh ? await this.source.search(id, query, this.hitLine) : await this.source.searchState(id, this.hitLine, direction);
       await this.follow(id, turn, state, direction);
       if (!typed) {
         this.anchor = this.host.line();
@@ -162,14 +162,14 @@ export class FindBar {
     while (turn === this.turn) {
       if (searching && state.found == null && state.done && state.hits > 0 && !around) {
         around = true;
-        this.here = direction > 0 ? 0 : LAST;
-        state = await this.source.searchState(id, this.here, direction);
+        this.hitLine = direction > 0 ? 0 : LAST;
+        state = await this.source.searchState(id, this.hitLine, direction);
         continue;
       }
       if (searching && state.found != null) {
         searching = false;
         place = state.place;
-        this.here = state.found;
+        this.hitLine = state.found;
         await this.host.goTo(state.found);
       }
       if (turn === this.turn) {
@@ -181,7 +181,7 @@ export class FindBar {
       }
       await new Promise(resolve => setTimeout(resolve, POLL_MS));
       if (turn === this.turn) {
-        state = await this.source.searchState(id, this.here, direction);
+        state = await this.source.searchState(id, this.hitLine, direction);
       }
     }
   }

@@ -41,13 +41,13 @@ export class Viewer {
   private readonly find: FindBar;
   private readonly failure: FailureNotice;
   /** Counts what was asked for, so that an answer to something older is dropped. */
-  private asked = 0;
+  private generation = 0;
   private growing = false;
   private following = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private disposed = false;
   /** The line that is marked. */
-  private here = 0;
+  private markedLine = 0;
   /** The line that was asked for last; its rows may be under way still. */
   private requested: number;
   /** The share of the file that the rail was dragged to last. */
@@ -79,7 +79,7 @@ export class Viewer {
     this.rail.addEventListener('input', () => void this.drag(Number(this.rail.value)));
     this.rail.addEventListener('change', () => this.focus());
     this.find = new FindBar(source, {
-      line: () => this.here || (this.rows.number(this.topRow()) ?? 1),
+      line: () => this.markedLine || (this.rows.number(this.topRow()) ?? 1),
       goTo: line => this.goTo(line),
       closed: () => {
         clearMarks(this.text);
@@ -113,7 +113,7 @@ export class Viewer {
     if (!page) {
       return;
     }
-    this.here = Math.max(0, line);
+    this.markedLine = Math.max(0, line);
     this.replace(page);
     this.reveal();
     this.scheduleLook();
@@ -121,7 +121,7 @@ export class Viewer {
 
   /** Scrolls to the marked line; to the end if there is none. */
   private reveal(): void {
-    if (!this.here) {
+    if (!this.markedLine) {
       this.text.scrollTop = this.text.scrollHeight;
     } else {
       const marked = this.text.querySelector<HTMLElement>('.oc-here');
@@ -151,7 +151,7 @@ export class Viewer {
   /** Ends what goes on. */
   dispose(): void {
     this.disposed = true;
-    this.asked++;
+    this.generation++;
     clearTimeout(this.timer);
     this.find.end();
     this.download.cancel();
@@ -161,34 +161,34 @@ export class Viewer {
 
   /** A page; nothing if there is trouble or something else was asked for meanwhile, which `more` rows never are. */
   private async get(where: Where, line = 0, more = false): Promise<Page | undefined> {
-    const asked = more ? this.asked : ++this.asked;
+    const generation = more ? this.generation : ++this.generation;
     try {
       const page = await this.source.page(where, PAGE_ROWS, this.find.id, (scanned, bytes) => {
         const percent = Math.floor((100 * scanned) / Math.max(1, bytes));
-        if (asked === this.asked) {
+        if (generation === this.generation) {
           this.bar.showPosition(trans.__('looking for line %1: %2 %', grouped(line), percent));
         }
-        return asked === this.asked;
+        return generation === this.generation;
       });
-      if (asked !== this.asked) {
+      if (generation !== this.generation) {
         return undefined;
       }
       this.failure.clear();
       return page;
     } catch (error) {
-      if (asked === this.asked) {
+      if (generation === this.generation) {
         this.fail(error, more ? () => this.look() : () => this.goTo(this.requested));
       }
       return undefined;
     }
   }
 
-  /** Says why there is nothing; `again` is done after a while where the kernel was silent, which may be busy only. */
-  private fail(error: unknown, again: () => Promise<void>): void {
+  /** Says why there is nothing; `retry` runs after a while where the kernel was silent, which may be busy only. */
+  private fail(error: unknown, retry: () => Promise<void>): void {
     clearTimeout(this.timer);
     if (error instanceof SilentError) {
-      const { asked } = this;
-      this.timer = setTimeout(() => asked === this.asked && void again(), RETRY_AFTER_MS);
+      const { generation } = this;
+      this.timer = setTimeout(() => generation === this.generation && void retry(), RETRY_AFTER_MS);
     } else {
       this.following = false;
       setPressed(this.bar.follow, false);
@@ -214,7 +214,7 @@ export class Viewer {
       return;
     }
     this.growing = true;
-    const { asked } = this;
+    const { generation } = this;
     let grown = false;
     try {
       const page = await this.get(direction > 0 ? { at: rows.end } : { before: rows.start }, 0, true);
@@ -245,7 +245,7 @@ export class Viewer {
     } finally {
       this.growing = false;
     }
-    if (grown || asked !== this.asked) {
+    if (grown || generation !== this.generation) {
       this.fill();
     }
   }
@@ -255,8 +255,8 @@ export class Viewer {
     const labels = this.rows.labels();
     const rows = [...this.text.querySelectorAll('.oc-row')];
     setLabels(rows, labels);
-    const here = String(this.here);
-    rows.forEach((row, index) => row.classList.toggle('oc-here', labels[index] === here));
+    const markedLine = String(this.markedLine);
+    rows.forEach((row, index) => row.classList.toggle('oc-here', labels[index] === markedLine));
     this.text.style.setProperty('--oc-digits', `${Math.max(4, labels.reduce((most, { length }) => Math.max(most, length), 0))}ch`);
   }
 
@@ -295,7 +295,7 @@ export class Viewer {
   /** The rail was dragged: the rows there, as soon as those of an earlier place have come. */
   private async drag(share: number): Promise<void> {
     this.dragged = share;
-    this.here = 0;
+    this.markedLine = 0;
     this.requested = share >= 1 ? 0 : Math.max(1, this.rows.guessLine(share * this.rows.extent.bytes));
     this.bar.showPosition(trans.__('near line %1', grouped(this.rows.guessLine(share * this.rows.extent.bytes))));
     if (this.dragging) {
@@ -359,7 +359,7 @@ export class Viewer {
 
   private async look(): Promise<void> {
     const { rows } = this;
-    const asked = this.asked;
+    const generation = this.generation;
     try {
       const extent = await this.source.extent(rows.start);
       if (this.disposed) {
@@ -375,7 +375,7 @@ export class Viewer {
       const wasWriting = rows.extent.writing;
       rows.extent = extent;
       rows.more = extent.bytes > rows.end;
-      if (rows.first === null && extent.number != null && asked === this.asked) {
+      if (rows.first === null && extent.number != null && generation === this.generation) {
         rows.first = extent.number;
         this.number();
       }
@@ -393,7 +393,7 @@ export class Viewer {
       this.drawPosition();
       this.scheduleLook();
     } catch (error) {
-      this.disposed || asked !== this.asked || this.fail(error, () => this.look());
+      this.disposed || generation !== this.generation || this.fail(error, () => this.look());
     }
   }
 

@@ -10,16 +10,16 @@ export function drawAnswered(host: HTMLElement, answered: CardAnswered[]): void 
   const list = el('dl', 'oc-answered');
   for (const { questions, answers } of answered) {
     questions.forEach(({ question, header }, index) => {
-      const asked = el('dt');
+      const term = el('dt');
       if (header) {
-        asked.append(el('span', 'oc-chip', visibleLine(header)), ' ');
+        term.append(el('span', 'oc-chip', visibleLine(header)), ' ');
       }
-      asked.append(visible(question));
+      term.append(visible(question));
       const chosen = answers?.[index] ?? [];
       const words = answers ? (chosen.length ? '' : trans.__('not answered')) : trans.__('dismissed');
       const answer = el('dd', words ? 'oc-none' : '', words);
       answer.append(...chosen.map(label => el('span', 'oc-said', visible(label))));
-      list.append(asked, answer);
+      list.append(term, answer);
     });
   }
   host.replaceChildren(list);

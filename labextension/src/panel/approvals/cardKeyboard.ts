@@ -27,11 +27,11 @@ function ownKeys(event: KeyboardEvent): void {
     return;
   }
   // with the card itself in focus and nothing asked, arrows go from cell to cell as ever
-  const own = isPlain(event) && (target !== card || card.querySelector('.oc-ask') !== null || /^\d$/.test(event.key));
+  const isOwn = isPlain(event) && (target !== card || card.querySelector('.oc-ask') !== null || /^\d$/.test(event.key));
   // Lumino takes the first element from the target outwards that one of its selectors fits, so the target needs it too
-  target.toggleAttribute(SUPPRESS, own);
+  target.toggleAttribute(SUPPRESS, isOwn);
   for (let outer: Element | null = card; outer; outer = outer.parentElement?.closest(CARD) ?? null) {
-    outer.toggleAttribute(SUPPRESS, own);
+    outer.toggleAttribute(SUPPRESS, isOwn);
   }
 }
 
@@ -95,13 +95,13 @@ function keepActive(event: FocusEvent): void {
 function keepKeys(event: KeyboardEvent): void {
   const { currentTarget: card, target } = event;
   const panel = card instanceof Element && !card.closest('.jp-mod-active') ? card.closest('.jp-Notebook')?.parentElement : null;
-  const own = target instanceof Element && target.hasAttribute(SUPPRESS);
-  if (!panel || (!own && isPlain(event))) {
+  const isOwn = target instanceof Element && target.hasAttribute(SUPPRESS);
+  if (!panel || (!isOwn && isPlain(event))) {
     return;
   }
   leave(event);
   event.stopPropagation();
-  if (!own && !panel.dispatchEvent(new KeyboardEvent(event.type, event))) {
+  if (!isOwn && !panel.dispatchEvent(new KeyboardEvent(event.type, event))) {
     event.preventDefault();
   }
 }
@@ -145,8 +145,8 @@ class FocusKeeper {
     this.timer = undefined;
     const { area, returned } = this;
     const active = document.activeElement;
-    const late = returned && (active !== returned.cell || Date.now() > returned.until);
-    if (!area?.isConnected || late) {
+    const isOver = returned && (active !== returned.cell || Date.now() > returned.until);
+    if (!area?.isConnected || isOver) {
       this.stop();
       return;
     }
@@ -175,7 +175,7 @@ class FocusKeeper {
 
 /** What takes the focus only for a moment, to choose a command. */
 const PASSING = '.lm-CommandPalette, .lm-Menu, .lm-MenuBar';
-let last: HTMLElement | null = null;
+let lastCard: HTMLElement | null = null;
 
 /** The card that the focus is in, the innermost around it; also while the palette or a menu has it. */
 export function focusedCard(): HTMLElement | null {
@@ -185,7 +185,7 @@ export function focusedCard(): HTMLElement | null {
   }
   const card = active?.closest<HTMLElement>('.oc-card[data-call]') ?? null;
   const passing = !active || active === document.body || active.closest(PASSING);
-  return card ?? (passing && last?.isConnected ? last : null);
+  return card ?? (passing && lastCard?.isConnected ? lastCard : null);
 }
 
 /** Handles the keyboard and the focus in the page's cards from now on. */
@@ -205,7 +205,7 @@ export function handleCardKeyboard(): void {
       if (target instanceof Element) {
         keeper.focus(target);
         if (!target.closest(PASSING)) {
-          last = target.closest<HTMLElement>('.oc-card[data-call]');
+          lastCard = target.closest<HTMLElement>('.oc-card[data-call]');
         }
       }
       keepActive(event);
@@ -215,7 +215,7 @@ export function handleCardKeyboard(): void {
   document.addEventListener('focusout', ({ target, relatedTarget }) => {
     // a click beside everything; not the palette's end, nor another window
     if (!relatedTarget && document.hasFocus() && target instanceof Element && !target.closest(PASSING)) {
-      last = null;
+      lastCard = null;
     }
   });
 }
