@@ -218,23 +218,6 @@ def test_two_asks_at_once_answered_in_reverse_order(browser: Browser) -> None:
     notebook.close()
 
 
-@lab_only
-def test_buttons_take_no_focus_and_come_alive_late(browser: Browser) -> None:
-    notebook = project(browser, "focus", "%tool bash echo x", "# typing here")
-    notebook.run(1, wait=False)
-    notebook.cell(2).locator(".cm-content").click()
-    notebook.page.keyboard.type("1 2 3")
-    asking(notebook, 1)
-    notebook.page.keyboard.type(" 1")
-    assert notebook.prompt(1).startswith("[*]"), "keys typed elsewhere must not answer"
-    # By keyboard alone: focus inside the card, then the key.
-    button(notebook.cards(1).first, ALLOW_ONCE).focus()
-    notebook.page.keyboard.press("1")
-    notebook.wait_idle(1)
-    notebook.wait_text(1, "completed")
-    notebook.close()
-
-
 def test_a_page_reload_keeps_the_ask(browser: Browser) -> None:
     notebook = project(browser, "reload", "r = %tool bash echo after-reload", "print('next', r.output)")
     notebook.save()

@@ -139,28 +139,6 @@ def test_an_ask_out_of_sight_is_notified(browser: Browser, opened: list[Notebook
 
 
 @lab_only
-def test_keys_alone_answer_and_stop(browser: Browser, opened: list[Notebook]) -> None:
-    notebook = project(browser, "keys", "%tool bash echo by-keys", "%tool bash sleep 600")
-    opened.append(notebook)
-    page = notebook.page
-    notebook.run(1, wait=False)
-    asking(notebook, 1)
-    page.keyboard.press("Alt+Shift+N")
-    page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
-    page.keyboard.press("Alt+Shift+O")
-    notebook.wait_idle(1)
-    notebook.run(2, wait=False)
-    asking(notebook, 2)
-    page.keyboard.press("Alt+Shift+N")
-    page.wait_for_function("() => document.activeElement.classList.contains('oc-card')")
-    page.keyboard.press("Alt+Shift+O")
-    notebook.wait_cards("running")
-    page.keyboard.press("Alt+Shift+X")
-    notebook.wait_idle(2)
-    notebook.wait_cards("stopped")
-
-
-@lab_only
 def test_a_reloaded_page_has_the_ask_and_a_restart_ends_it(browser: Browser, opened: list[Notebook]) -> None:
     notebook = project(browser, "reloaded", IN_DEF, IN_DEF)
     opened.append(notebook)

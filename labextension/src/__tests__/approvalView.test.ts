@@ -179,6 +179,18 @@ test('key 2 opens the patterns, Escape goes back, and the focus that was in the 
   expect(reply).not.toHaveBeenCalled();
 });
 
+test('Escape in open details closes them and denies nothing', () => {
+  ask();
+  const details = root.querySelector('.oc-input') as HTMLDetailsElement;
+  details.open = true;
+  const pre = details.querySelector('pre') as HTMLElement;
+  pre.focus();
+  press('Escape', pre);
+  expect(details.open).toBe(false);
+  expect(document.activeElement).toBe(details.querySelector('summary'));
+  expect(reply).not.toHaveBeenCalled();
+});
+
 test('keys outside the card, with a modifier, or repeated answer nothing', () => {
   ask();
   document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '1', bubbles: true }));

@@ -319,6 +319,15 @@ class CardView {
     const typing = tagName === 'TEXTAREA' || (tagName === 'INPUT' && (target as HTMLInputElement).type === 'text');
     const own = event.key === 'Enter' && (tagName === 'BUTTON' || tagName === 'SUMMARY' || tagName === 'A');
     const inside = target.closest('.oc-card') !== this.card;
+    const details = target.closest<HTMLDetailsElement>('details[open]');
+    if (event.key === 'Escape' && !inside && details && this.card.contains(details)) {
+      // closes what is open, and denies nothing
+      details.open = false;
+      details.querySelector('summary')?.focus({ preventScroll: true });
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     if (!this.request || inside || own || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) {
       return;
     }

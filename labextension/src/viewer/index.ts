@@ -13,18 +13,29 @@ import { Viewer } from './viewer';
 
 const TAB_ID = 'opencode-spill-';
 
-/** A tab with a viewer; closing it ends it. */
+/** A tab with a viewer. Closing it ends the viewer and gives the focus back to what opened it. */
 class SpillTab extends Widget {
+  private opener: Element | null = document.activeElement;
+
   constructor(
     spill: SpillLink,
     readonly viewer: Viewer,
-    readonly source: Source
+    readonly source: Source,
+    private readonly shell: JupyterFrontEnd.IShell
   ) {
     super({ node: viewer.node });
+    // the viewer's own listener comes first: an Escape that closes its search is prevented there
+    this.node.addEventListener('keydown', event => event.key === 'Escape' && !event.defaultPrevented && this.close());
     this.id = `${TAB_ID}${encodeURIComponent(spill.path)}`;
     this.title.label = name(spill);
     this.title.caption = visibleLine(spill.path);
     this.title.closable = true;
+  }
+
+  /** Opened once more, with the kernel of now. */
+  reopen(ask: SendRequest): void {
+    this.source.sendBy(ask);
+    this.opener = document.activeElement;
   }
 
   dispose(): void {
@@ -42,7 +53,14 @@ class SpillTab extends Widget {
   }
 
   protected onCloseRequest(): void {
+    const focused = this.node.contains(document.activeElement);
     this.dispose();
+    if (focused) {
+      (this.opener as HTMLElement | null)?.focus({ preventScroll: true });
+      if (document.activeElement === document.body) {
+        this.shell.currentWidget?.activate();
+      }
+    }
   }
 }
 
@@ -61,12 +79,12 @@ export function openSpill(app: JupyterFrontEnd, spill: SpillLink, ask: SendReque
   if (app.name !== 'JupyterLab') {
     openDialog(spill, viewer);
   } else {
-    const tab = new SpillTab(spill, viewer, source);
+    const tab = new SpillTab(spill, viewer, source, app.shell);
     const others = [...app.shell.widgets('main')].filter(widget => widget.id.startsWith(TAB_ID)) as SpillTab[];
     const open = others.find(widget => widget.id === tab.id);
     if (open) {
       tab.dispose();
-      open.source.sendBy(ask);
+      open.reopen(ask);
       viewer = open.viewer;
     } else {
       // beside the notebook; a second one beside the first
