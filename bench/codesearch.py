@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.tools._ripgrep import find_rg
 from opencode_jupyter.tools.codeindex.extract import rows
 from opencode_jupyter.tools.codeindex.tokenizer import STOP, words
+from opencode_jupyter.tools.ripgrep import find_rg
 
 from ._measure import Options, Row, timed
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.tools._ripgrep import find_rg
+from opencode_jupyter.tools.ripgrep import find_rg
 
 from ._measure import Options, Row, best, timed
 

@@ -19,7 +19,6 @@ from ..core.permission import Rule
 from ..core.result import Attachment
 from ..core.suggestions import did_you_mean
 from ..core.wildcard import match
-from .compaction.title import title
 from .conversation import Conversation
 from .errors import ModelError
 from .lazy_messages import LazyMessages
@@ -27,6 +26,7 @@ from .model import Model
 from .models import resolve
 from .prompt.reminders import reminders
 from .revert import cleanup
+from .title import title
 from .tools.plan import plan_file, plan_path
 
 if TYPE_CHECKING:

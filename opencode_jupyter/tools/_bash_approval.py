@@ -17,7 +17,7 @@ from ..core.threads import run_in_thread
 from ..runtime.sandbox.policy import SandboxPolicy
 from ..runtime.sandbox.service import Sandbox
 from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
-from ._secret_files import ask_for_secrets
+from ._secret_files import request_secret_reads
 from .shell.analysis import analyse, unreadable
 from .shell.shell_requests import Reading, ShellRequests, exact_rule
 
@@ -63,7 +63,7 @@ async def request_approval(ctx: ToolContext, command: str, cwd: Path, shell: str
         rule.action == "deny" for rule in _deciding_rules(ctx, patterns)
     ):  # what is refused anyway is not asked for first
         await _ask_for_folders(ctx, command, requests)
-        await ask_for_secrets(ctx, requests.reads, {"command": command})
+        await request_secret_reads(ctx, requests.reads, {"command": command})
     while patterns:
         patterns, stricter = _patterns_to_request(ctx, requests)  # rules may have come while an answer was waited for
         always = list(dict.fromkeys([*requests.always, *(rule for reading in stricter for rule in reading.always)]))

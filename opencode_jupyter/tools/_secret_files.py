@@ -14,7 +14,7 @@ from ..core.permission.sensitive_files import is_key_file
 from ..core.wildcard import compiled, match
 
 
-async def ask_for_secrets(ctx: ToolContext, paths: Sequence[str], metadata: dict[str, Any]) -> None:
+async def request_secret_reads(ctx: ToolContext, paths: Sequence[str], metadata: dict[str, Any]) -> None:
     """Go on only if the rules about ``read``, or a person, allow the files among `paths` that they speak of.
 
     Raises:

@@ -22,9 +22,9 @@ from ..core.schema import Arguments
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import decode, printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
-from . import _changes, _paths
+from . import _file_edits, _path_checks
 from ._diagnostics import diagnostics_after
-from ._paths import assert_external, outside
+from ._path_checks import assert_external, outside_locations
 from .builtin import builtin
 from .edit import WHOLE
 
@@ -69,14 +69,14 @@ def _label(arguments: dict[str, Any], part: ToolPart) -> str:
 async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Edit files with a patch."""
     if not args.patch_text:
-        raise _paths.missing_argument("patchText", "the patch")
+        raise _path_checks.missing_argument("patchText", "the patch")
     hunks = await anyio.to_thread.run_sync(_parse, args.patch_text)
     paths = _paths_of(ctx, hunks)
     for path in await anyio.to_thread.run_sync(_external, ctx, paths):
         await assert_external(ctx, path)
 
     async with AsyncExitStack() as stack:
-        await _changes.lock_files(ctx, stack, paths)
+        await _file_edits.lock_files(ctx, stack, paths)
         planned = await anyio.to_thread.run_sync(_plan, ctx, hunks)
         diffs = await anyio.to_thread.run_sync(_diffs, ctx, planned.changes)
         patterns, moved = await anyio.to_thread.run_sync(_patterns, ctx, planned.changes)
@@ -84,7 +84,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
         request = {"filepath": names, "diff": diffs.diff, "files": diffs.files}
         await ctx.ask("edit", patterns, ["*"], request, also=moved)
         ctx.proceed()
-        formatted = await _changes.write_files(ctx, planned.changes, planned.results, "apply_patch")
+        formatted = await _file_edits.write_files(ctx, planned.changes, planned.results, "apply_patch")
         if formatted:
             changes = [
                 replace(change, after=decode(formatted[change.target]).text) if change.target in formatted else change
@@ -96,7 +96,7 @@ async def apply_patch(args: Parameters, ctx: ToolContext) -> ToolResult:
     output = "\n".join(["Success. Updated the following files:", *lines])
     metadata = {"diff": diffs.diff, "files": diffs.files, "diagnostics": {}}
     ctx.metadata(metadata=metadata)
-    targets = await anyio.to_thread.run_sync(_changes.existing_targets, planned.changes)
+    targets = await anyio.to_thread.run_sync(_file_edits.existing_targets, planned.changes)
     diagnostics = await diagnostics_after(ctx, targets)
     output += "".join(diagnostics.named_file(target, _name(ctx, target)) for target in targets)
     return ToolResult(_title(output), output, {**metadata, "diagnostics": diagnostics.metadata})
@@ -126,9 +126,9 @@ def _paths_of(ctx: ToolContext, hunks: Sequence[Hunk]) -> list[Path]:
     """Every path that the patch names, once, in its order."""
     out: dict[Path, None] = {}
     for hunk in hunks:
-        out[_paths.target(ctx, hunk.path)] = None
+        out[_path_checks.resolve_file(ctx, hunk.path)] = None
         if isinstance(hunk, UpdateFile) and hunk.move_path is not None:
-            out[_paths.target(ctx, hunk.move_path)] = None
+            out[_path_checks.resolve_file(ctx, hunk.move_path)] = None
     return list(out)
 
 
@@ -143,7 +143,7 @@ def _external(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
         if key in checked:
             continue
         checked.add(key)
-        folders = tuple(location.parent for location in outside(ctx, path))
+        folders = tuple(location.parent for location in outside_locations(ctx, path))
         if folders:
             out.setdefault(folders, path)
     return list(out.values())
@@ -157,10 +157,13 @@ def _plan(ctx: ToolContext, hunks: Sequence[Hunk]) -> Plan:
     """
     try:
         planned = plan(
-            hunks, lambda path: _paths.target(ctx, path), _changes.read_content, step=ctx.abort.raise_if_aborted
+            hunks,
+            lambda path: _path_checks.resolve_file(ctx, path),
+            _file_edits.read_content,
+            step=ctx.abort.raise_if_aborted,
         )
         for result in planned.results:
-            _changes.check_notebook(result.path, result.before, result.after)
+            _file_edits.check_notebook(result.path, result.before, result.after)
     except ToolAbortedError:
         raise
     except ToolError as error:
@@ -185,9 +188,9 @@ def _patterns(ctx: ToolContext, changes: Sequence[FileChange]) -> tuple[list[str
 
     A link is named together with the file it leads to, which OpenCode does not look at.
     """
-    sources = dict.fromkeys(p for change in changes for p in _paths.rule_patterns(ctx, change.path))
+    sources = dict.fromkeys(p for change in changes for p in _path_checks.rule_patterns(ctx, change.path))
     moved = (change.move_path for change in changes if change.move_path is not None)
-    targets = dict.fromkeys(p for path in moved for p in _paths.rule_patterns(ctx, path))
+    targets = dict.fromkeys(p for path in moved for p in _path_checks.rule_patterns(ctx, path))
     return list(sources), [path for path in targets if path not in sources]
 
 

@@ -24,7 +24,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.spill import Spill
 from ..core.truncation import cut_units
-from ._paths import status
+from ._path_checks import file_status
 from .builtin import builtin
 from .process.child import Child, Exit, Handle, spawn
 from .process.environment import clean_environment
@@ -242,7 +242,7 @@ def _folder(ctx: ToolContext, workdir: str) -> Path:
     if "\0" in workdir:
         raise ToolError(f"workdir can't have a NUL character: {workdir!r}")
     folder = Path(os.path.normpath(ctx.resolve(workdir)))
-    folder_status = status(folder)
+    folder_status = file_status(folder)
     if folder_status is None:
         error = ToolError(
             f"NotFound: FileSystem.access ({folder})",  # OpenCode's text

@@ -18,7 +18,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
-from . import _paths
+from . import _path_checks
 from .builtin import builtin
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _may_be_shown(ctx: ToolContext, path: Path) -> bool:
     call = ctx.workspace.calls.get(ctx.call_id)
     if call is None:
         return False
-    rules = ctx.workspace.permissions.check("read", _paths.rule_patterns(ctx, path), call.ruleset)
+    rules = ctx.workspace.permissions.check("read", _path_checks.rule_patterns(ctx, path), call.ruleset)
     return all(rule.action == "allow" or (rule.action == "ask" and rule.pattern == "*") for rule in rules)
 
 

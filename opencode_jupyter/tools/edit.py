@@ -17,9 +17,9 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import DecodedText, decode, encode, printable, to_newline
 from ..text.replace import SameTextError, replace
-from . import _changes, _paths
+from . import _file_edits, _path_checks
 from ._diagnostics import diagnostics_after
-from ._paths import assert_external
+from ._path_checks import assert_external
 from .builtin import builtin
 
 
@@ -46,7 +46,7 @@ class Parameters(Arguments):
 async def edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Replace text in a file."""
     if not args.file_path:
-        raise _paths.missing_argument("filePath", "the file to change")
+        raise _path_checks.missing_argument("filePath", "the file to change")
     if args.old_string == args.new_string:
         raise SameTextError
 
@@ -91,21 +91,21 @@ async def edit_file(
     Raises:
         ToolError: and what `make`, the asks and the writing raise.
     """
-    path = _paths.target(ctx, file_path)
-    started = await _changes.snapshot_at_start(ctx, path)
+    path = _path_checks.resolve_file(ctx, file_path)
+    started = await _file_edits.snapshot_at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
-        real = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_changes.read_content, path)
+        real = _path_checks.real_path(path)
+        before = await anyio.to_thread.run_sync(_file_edits.read_content, path)
         if before is not None and first.old_string:
-            await anyio.to_thread.run_sync(_changes.check_unchanged, ctx, path, started)
+            await anyio.to_thread.run_sync(_file_edits.check_unchanged, ctx, path, started)
         old, new, more = await anyio.to_thread.run_sync(make, path, before)
         after = encode(new.text, bom=new.bom)
-        await anyio.to_thread.run_sync(_changes.check_notebook, path, before, after)
+        await anyio.to_thread.run_sync(_file_edits.check_notebook, path, before, after)
         file_diff = await anyio.to_thread.run_sync(filediff, path, old, new)
-        await _changes.request_edit(ctx, path, file_diff["patch"])
-        written = await _changes.write_file(ctx, path, real, before, after, tool)
+        await _file_edits.request_edit(ctx, path, file_diff["patch"])
+        written = await _file_edits.write_file(ctx, path, real, before, after, tool)
         if written != after:
             file_diff = await anyio.to_thread.run_sync(filediff, path, old, decode(written))
 
@@ -136,7 +136,7 @@ def apply_replacement(path: Path, before: bytes | None, args: Replacement) -> tu
             )
         return DecodedText(""), decode(encode(args.new_string))
     if before is None:
-        raise _paths.not_found_error(path, f"File {path} not found")
+        raise _path_checks.not_found_error(path, f"File {path} not found")
     old = decode(before)
     text = old.text
     # In a file that ends every line with CRLF the search runs over plain line ends, so that they all stay CRLF,

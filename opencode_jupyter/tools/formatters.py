@@ -23,7 +23,7 @@ from ..core import atomic
 from ..core.flags import flag
 from ..core.permission.sensitive_files import is_startup_file
 from ..runtime.sandbox.service import Sandbox
-from ._paths import find_program
+from ._path_checks import find_program
 from .process.child import spawn
 from .process.environment import clean_environment
 

@@ -15,11 +15,11 @@ from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
-from . import _paths
-from ._paths import assert_external
-from ._ripgrep import Search, resolve_folder, without_checkpoints
+from . import _path_checks
+from ._path_checks import assert_external
 from ._secret_files import read_actions
 from .builtin import builtin
+from .ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Files shown."""
@@ -49,7 +49,7 @@ class Parameters(Arguments):
 async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Find files by a path pattern."""
     if not args.pattern:
-        raise _paths.missing_argument("pattern", "the names to look for, such as **/*.py")
+        raise _path_checks.missing_argument("pattern", "the names to look for, such as **/*.py")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character, which no file name can have.")
     asked = {"pattern": args.pattern, "path": args.path}
@@ -58,7 +58,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
     await ctx.ask("glob", [args.pattern], ["*"], about, path=folder)
     await assert_external(ctx, folder, "directory")
     if not folder.is_dir():
-        raise _paths.folder_missing_error(folder)
+        raise _path_checks.folder_missing_error(folder)
     ctx.proceed()
 
     search = Search(

@@ -20,12 +20,12 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.truncation import cut_units
-from . import _paths
-from ._paths import assert_external
-from ._ripgrep import Search, resolve_folder, without_checkpoints
-from ._secret_files import ask_for_secrets, read_actions
+from . import _path_checks
+from ._path_checks import assert_external
+from ._secret_files import read_actions, request_secret_reads
 from .builtin import builtin
 from .notebook.notebook_json import NotebookSource
+from .ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Matches shown."""
@@ -63,7 +63,7 @@ class Parameters(Arguments):
 async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Search the text of files."""
     if not args.pattern:
-        raise _paths.missing_argument("pattern", "the regular expression to search for")
+        raise _path_checks.missing_argument("pattern", "the regular expression to search for")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character; write \\x00 to look for one.")
     if "\0" in (args.include or ""):
@@ -75,11 +75,11 @@ async def grep(args: Parameters, ctx: ToolContext) -> ToolResult:
     kind = _kind(target)
     await assert_external(ctx, target, "file" if kind == "file" else "directory")
     if kind == "file":
-        await ask_for_secrets(ctx, [str(target)], about)
+        await request_secret_reads(ctx, [str(target)], about)
     ctx.proceed()
     if kind == "missing" and ctx.by == "user":
         hint = "" if "/" in (args.path or "") else " A pattern with spaces needs quotes."
-        raise _paths.not_found_error(target, f"File not found: {target}.{hint}")
+        raise _path_checks.not_found_error(target, f"File not found: {target}.{hint}")
     if kind == "missing":  # OpenCode's answer to a model
         return ToolResult(args.pattern, "No files found", {"matches": 0, "truncated": False}, records=[])
     if kind == "other":

@@ -16,10 +16,10 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
-from . import _paths
-from ._paths import assert_external
-from ._ripgrep import Search, resolve_folder, without_checkpoints
+from . import _path_checks
+from ._path_checks import assert_external
 from .builtin import builtin
+from .ripgrep import Search, resolve_folder, without_checkpoints
 
 LIMIT = 100
 """Files shown."""
@@ -79,7 +79,7 @@ async def list_files(args: Parameters, ctx: ToolContext) -> ToolResult:
     await assert_external(ctx, folder, "directory")
     await ctx.ask("list", [str(folder)], ["*"], {"path": str(folder)}, path=folder)
     if not folder.is_dir():
-        raise _paths.folder_missing_error(folder)
+        raise _path_checks.folder_missing_error(folder)
     ctx.proceed()
 
     globs = [f"--glob=!{name}*" for name in IGNORED] + [

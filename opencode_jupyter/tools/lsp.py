@@ -16,8 +16,8 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import printable
-from . import _paths
-from ._paths import assert_external
+from . import _path_checks
+from ._path_checks import assert_external
 from .builtin import builtin
 
 Operation = Literal[
@@ -67,15 +67,15 @@ async def lsp(args: Parameters, ctx: ToolContext) -> ToolResult:
     from .language_servers.operations import rows  # here: a dozen modules that nothing else needs
     from .language_servers.service import LanguageServers
 
-    path = _paths.target(ctx, args.file_path)
+    path = _path_checks.resolve_file(ctx, args.file_path)
     await assert_external(ctx, path)
     await ctx.ask("lsp", ["*"], ["*"], {}, path=path)
     ctx.proceed()
 
-    status = await anyio.to_thread.run_sync(_paths.status, path)
+    status = await anyio.to_thread.run_sync(_path_checks.file_status, path)
     if status is None:
-        raise _paths.not_found_error(path)
-    await anyio.to_thread.run_sync(_paths.check_regular, path, status)
+        raise _path_checks.not_found_error(path)
+    await anyio.to_thread.run_sync(_path_checks.check_regular, path, status)
     service = ctx.workspace.service(LanguageServers)
     if missing := await anyio.to_thread.run_sync(service.missing, path):
         raise ToolError(missing)

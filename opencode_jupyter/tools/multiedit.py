@@ -14,7 +14,7 @@ from ..core.errors import ToolError, rephrase
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.encoding import DecodedText, decode, encode
-from . import _paths
+from . import _path_checks
 from .builtin import builtin
 from .edit import WHOLE, EditOutcome, apply_replacement, edit_file, filediff
 
@@ -61,7 +61,7 @@ class Parameters(Arguments):
 async def multiedit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Make several edits to a file."""
     if not args.file_path:
-        raise _paths.missing_argument("filePath", "the file to change")
+        raise _path_checks.missing_argument("filePath", "the file to change")
     if not args.edits:
         raise ToolError("edits is empty. Give at least one edit with oldString and newString.")
 

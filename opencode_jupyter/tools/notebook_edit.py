@@ -18,8 +18,8 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.diff import shorten
 from ..text.encoding import decode, encode, printable
-from . import _changes, _paths
-from ._paths import assert_external
+from . import _file_edits, _path_checks
+from ._path_checks import assert_external
 from .builtin import Number, builtin
 from .notebook.cell_edits import CellChange, CellEdit, Operation, changed_text, list_around, plan
 from .notebook.cells import FORMAT, Cell, CellType, NotebookFile, parse
@@ -87,8 +87,8 @@ class _Location:
 async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Change one cell of a notebook."""
     if not args.file_path:
-        raise _paths.missing_argument("filePath", "the notebook to change")
-    path = _paths.target(ctx, args.file_path)
+        raise _path_checks.missing_argument("filePath", "the notebook to change")
+    path = _path_checks.resolve_file(ctx, args.file_path)
     await assert_external(ctx, path)
     edit = CellEdit(
         args.operation,
@@ -101,9 +101,9 @@ async def notebook_edit(args: Parameters, ctx: ToolContext) -> ToolResult:
         bool(args.replace_all),
     )
     async with ctx.hold(path):
-        real = _paths.real(path)
+        real = _path_checks.real_path(path)
         location, change = await _plan(ctx, path, edit)
-        await _changes.request_edit(ctx, path, change.patch)
+        await _file_edits.request_edit(ctx, path, change.patch)
         # While a person was asked, the notebook may have been opened or closed.
         approved = change
         if await _document(ctx, path) != location.document:
@@ -177,10 +177,10 @@ def _with_ids(read: Sequence[Cell], opened: Sequence[Cell]) -> list[Cell]:
 
 def _load(ctx: ToolContext, path: Path, edit: CellEdit) -> _Location:
     """The notebook's file; an empty new notebook for a cell to be inserted where there is none."""
-    before = _changes.read_content(path)
+    before = _file_edits.read_content(path)
     if before is None:
         if edit.operation != "insert":
-            raise _paths.not_found_error(path)
+            raise _path_checks.not_found_error(path)
         if path.suffix.lower() != ".ipynb":
             raise ToolError(f"File not found: {path}. A new notebook is made only with the extension .ipynb.")
         file = parse(NEW, str(path))
@@ -211,7 +211,7 @@ async def _change_file(ctx: ToolContext, path: Path, real: Path, location: _Loca
         return after
 
     after = await anyio.to_thread.run_sync(build)
-    await _changes.write_file(ctx, path, real, location.before, after, "notebook_edit")
+    await _file_edits.write_file(ctx, path, real, location.before, after, "notebook_edit")
     notebooks = ctx.workspace.service(Notebooks)
     notebooks.forget(ctx.session_id, path)
     notes = []

@@ -20,8 +20,8 @@ from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
-from . import _paths
-from ._paths import assert_external
+from . import _path_checks
+from ._path_checks import assert_external
 from .builtin import Number, builtin
 from .notebook.cells import Cell, NotebookFile, find_cell, parse, problem
 from .notebook.open_documents import Notebooks, OpenContent, OpenDocument
@@ -81,17 +81,17 @@ def label(arguments: dict[str, Any], part: ToolPart) -> str:
 async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Read a notebook as cells."""
     if not args.file_path:
-        raise _paths.missing_argument("filePath", "the notebook to read")
+        raise _path_checks.missing_argument("filePath", "the notebook to read")
     if args.offset is not None and args.offset < 0:
         raise ToolError("offset must be 0 or more: it is the index of a cell, counted from 0")
     if args.limit is not None and args.limit < 1:
         raise ToolError("limit must be greater than or equal to 1")
     if args.cell is not None and (args.offset is not None or args.limit is not None):
         raise ToolError("Give cell (one cell) or offset and limit (several), not both.")
-    path = _paths.target(ctx, args.file_path)
-    real = _paths.real(path)
+    path = _path_checks.resolve_file(ctx, args.file_path)
+    real = _path_checks.real_path(path)
     await assert_external(ctx, path)
-    await ctx.ask("read", _paths.rule_patterns(ctx, path), ["*"], {})
+    await ctx.ask("read", _path_checks.rule_patterns(ctx, path), ["*"], {})
     ctx.proceed()
 
     notebooks = ctx.workspace.service(Notebooks)
@@ -113,18 +113,18 @@ async def notebook_read(args: Parameters, ctx: ToolContext) -> ToolResult:
 
 def _file(path: Path, real: Path) -> _Notebook:
     """The notebook as its file has it."""
-    status = _paths.status(path)
+    status = _path_checks.file_status(path)
     if status is None:
-        raise _paths.not_found_error(path)
-    _paths.check_regular(path, status)
+        raise _path_checks.not_found_error(path)
+    _path_checks.check_regular(path, status)
     if status.st_size > MAX_BYTES:
         raise ToolError(f"{path} has {status.st_size >> 20} MiB; at most {MAX_BYTES >> 20} MiB are read as a notebook.")
     try:
         snapshot = Snapshot.of(real)
-        with open(_paths.open_regular(path, real), "rb") as file:
+        with open(_path_checks.open_regular(path, real), "rb") as file:
             parsed = parse(file.read(status.st_size + 1), str(path))  # a file that grows meanwhile is not JSON so far
     except OSError as error:
-        raise ToolError(_paths.explain(error, path)) from error
+        raise ToolError(_path_checks.explain_error(error, path)) from error
     return _Notebook(parsed.head, parsed.cells, parsed.outputs, parsed.format, _notes(parsed), snapshot)
 
 

@@ -22,8 +22,8 @@ from ..core.schema import Arguments, ForPerson
 from ..core.threads import run_in_thread
 from ..text.encoding import printable
 from ..text.line_pages import PAGE_BYTES, SAMPLE, is_binary, page
-from . import _instructions, _paths
-from ._paths import assert_external
+from . import _path_checks, folder_instructions
+from ._path_checks import assert_external
 from .builtin import Number, builtin
 
 LIMIT = 2000
@@ -96,24 +96,24 @@ async def read(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.limit is not None and args.limit < 1:
         raise ToolError("limit must be greater than or equal to 1")
     first, limit = args.offset or 1, args.limit or LIMIT
-    path = _paths.target(ctx, args.file_path)
-    real = _paths.real(path)
-    status = _paths.status(path)
+    path = _path_checks.resolve_file(ctx, args.file_path)
+    real = _path_checks.real_path(path)
+    status = _path_checks.file_status(path)
     is_directory = status is not None and stat.S_ISDIR(status.st_mode)
 
     bypass = bool(ctx.extra.get("bypassCwdCheck"))
     await assert_external(ctx, path, "directory" if is_directory else "file", bypass)
-    await ctx.ask("read", _paths.rule_patterns(ctx, path), ["*"], {})
+    await ctx.ask("read", _path_checks.rule_patterns(ctx, path), ["*"], {})
     ctx.proceed()
 
     if status is None:
-        raise _paths.not_found_error(path)
+        raise _path_checks.not_found_error(path)
     title = printable(ctx.workspace.relative(path))
     if is_directory:
         listing: ToolResult = await run_in_thread(_directory, path, title, first, limit)
         return listing
-    _paths.check_regular(path, status)
-    loaded, reminders = _instructions.resolve(ctx, path)
+    _path_checks.check_regular(path, status)
+    loaded, reminders = folder_instructions.find_instructions(ctx, path)
     attached: Attachment | None = await run_in_thread(_attachment, path, real, status.st_size)
     if attached is not None:
         kind = "PDF" if attached.mime == "application/pdf" else "Image"
@@ -132,7 +132,7 @@ def _text(
     path: Path, real: Path, title: str, first: int, limit: int, stop: Callable[[], None]
 ) -> tuple[ToolResult, Snapshot]:
     try:
-        with FileIO(_paths.open_regular(path, real)) as file:
+        with FileIO(_path_checks.open_regular(path, real)) as file:
             sample = file.read(SAMPLE)
             if sample is None:  # what a file gives that is not ready
                 raise ToolError(f"Not read: {path} has no data now; reading it might wait for ever.")
@@ -142,7 +142,7 @@ def _text(
             snapshot = Snapshot.of(real)
             lines = page(file, first, limit, stop)
     except OSError as error:
-        raise ToolError(_paths.explain(error, path)) from error
+        raise ToolError(_path_checks.explain_error(error, path)) from error
     if lines.total < first and not (lines.total == 0 and first == 1):
         raise ToolError(f"Offset {first} is out of range for this file ({lines.total} lines)")
     if lines.capped:
@@ -177,7 +177,7 @@ def _attachment(path: Path, real: Path, size: int) -> Attachment | None:
             f"{path} has {size / 1e6:.0f} MB, too much to attach (the limit is {ATTACHMENT_BYTES >> 20} MiB). "
             "Make a smaller copy and read that."
         )
-    with FileIO(_paths.open_regular(path, real)) as file:
+    with FileIO(_path_checks.open_regular(path, real)) as file:
         return Attachment.from_bytes(file.read(ATTACHMENT_BYTES), mime, path.name)
 
 
@@ -186,7 +186,7 @@ def _directory(path: Path, title: str, first: int, limit: int) -> ToolResult:
         with os.scandir(path) as scan:
             entries = [(entry.name + "/" if _leads_to_folder(entry) else entry.name, entry) for entry in scan]
     except OSError as error:
-        raise ToolError(_paths.explain(error, path)) from error
+        raise ToolError(_path_checks.explain_error(error, path)) from error
     entries.sort(key=lambda pair: _locale_key(pair[0]))
     total = len(entries)
     names: list[str] = []

@@ -36,8 +36,8 @@ from ..core.threads import run_in_thread
 from ..core.tool import Definition, Tool
 from ..text.encoding import printable
 from ..text.replace import WHITE
-from ._ripgrep import Search
 from .builtin import description_file
+from .ripgrep import Search
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

@@ -13,9 +13,9 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
-from . import _changes, _paths
+from . import _file_edits, _path_checks
 from ._diagnostics import diagnostics_after
-from ._paths import assert_external
+from ._path_checks import assert_external
 from .builtin import builtin
 
 
@@ -41,23 +41,23 @@ class Parameters(Arguments):
 async def write(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Create or overwrite a file."""
     if not args.file_path:
-        raise _paths.missing_argument("filePath", "the file to write")
-    path = _paths.target(ctx, args.file_path)
-    started = await _changes.snapshot_at_start(ctx, path)
+        raise _path_checks.missing_argument("filePath", "the file to write")
+    path = _path_checks.resolve_file(ctx, args.file_path)
+    started = await _file_edits.snapshot_at_start(ctx, path)
     await assert_external(ctx, path)
 
     async with ctx.hold(path):
-        real = _paths.real(path)
-        before = await anyio.to_thread.run_sync(_changes.read_content, path)
+        real = _path_checks.real_path(path)
+        before = await anyio.to_thread.run_sync(_file_edits.read_content, path)
         old = decode(before or b"")
         after = encode(args.content, bom=old.bom)
         if before is not None and after != before:  # what the file holds already can be lost by nobody
-            await anyio.to_thread.run_sync(_changes.check_unchanged, ctx, path, started)
-        await anyio.to_thread.run_sync(_changes.check_notebook, path, before, after)
+            await anyio.to_thread.run_sync(_file_edits.check_unchanged, ctx, path, started)
+        await anyio.to_thread.run_sync(_file_edits.check_notebook, path, before, after)
         changed: Diff = await anyio.to_thread.run_sync(diff, str(path), old.text, args.content)
         patch = trim_diff(changed.patch)
-        await _changes.request_edit(ctx, path, patch)
-        await _changes.write_file(ctx, path, real, before, after, "write")
+        await _file_edits.request_edit(ctx, path, patch)
+        await _file_edits.write_file(ctx, path, real, before, after, "write")
 
     title = printable(ctx.workspace.relative(path))
     diagnostics = await diagnostics_after(ctx, [path])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.tools import ripgrep
 from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ async def test_checkpoints_are_found_only_by_name(
     open_workspace: OpenWorkspace, project: Path, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if engine == "python":
-        monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+        monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     for name in ("a.py", COPY, f"sub/{COPY}"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("needle\n")

@@ -13,7 +13,7 @@ import pytest
 
 from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ NAMES = [
 @pytest.fixture(params=["ripgrep", "python"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "python":
-        monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+        monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     return request.param
 
 
@@ -122,7 +122,7 @@ async def test_a_folder_that_may_not_be_searched(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(project))
 
-    monkeypatch.setattr(_ripgrep.subprocess, "Popen", refused)
+    monkeypatch.setattr(ripgrep.subprocess, "Popen", refused)
     for tool in ("glob", "grep"):
         with pytest.raises(ToolError, match=rf"^No permission to search {project}\. Change its permissions"):
             await workspace.call(tool, {"pattern": "a"})

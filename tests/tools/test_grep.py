@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
-from opencode_jupyter.tools import _ripgrep
 from opencode_jupyter.tools import grep as grep_module
+from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.tools.grep import Matches
 from opencode_jupyter.workspace import Workspace
 
@@ -28,7 +28,7 @@ NAMES = ["plain.txt", "two words.txt", "quo'te\".txt", "new\n\nline.txt", "1:2.t
 @pytest.fixture(params=["ripgrep", "python"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "python":
-        monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+        monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     return request.param
 
 
@@ -169,7 +169,7 @@ async def test_a_pattern_that_a_person_typed_without_quotes(workspace: Workspace
 async def test_a_bad_pattern_without_ripgrep(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+    monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     make(project, "a", "foo\n")
     with pytest.raises(ToolError, match="regex parse error"):
         await workspace.call("grep", {"pattern": "fo("})
@@ -184,7 +184,7 @@ async def test_a_pattern_that_looks_like_an_option(workspace: Workspace, project
 async def test_a_search_that_never_ends_can_be_stopped(
     workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)  # Python's expressions can take for ever
+    monkeypatch.setattr(ripgrep, "find_rg", lambda: None)  # Python's expressions can take for ever
     make(project, "a", "a" * 41 + "!\n")
     call = workspace.start("grep", {"pattern": "(a+)+$"})
     task = asyncio.ensure_future(call.run())

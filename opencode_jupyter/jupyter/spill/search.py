@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ...text.visible import readable
-from ...tools._ripgrep import find_rg
+from ...tools.ripgrep import find_rg
 from .folder import SpillFolder, error_reply
 
 MOST_HITS = 1_000_000

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
-from .._ripgrep import Search
+from ..ripgrep import Search
 from .extract import KNOWN
 
 MOST = 200_000

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opencode_jupyter.tools import _ripgrep
+from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.tools.codeindex import project_files, service
 from opencode_jupyter.tools.codeindex.ranking import parse_query
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
@@ -230,7 +230,7 @@ async def test_which_files_are_searched(project: Project, root: Path) -> None:
 
 
 async def test_works_without_ripgrep(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_ripgrep, "find_rg", lambda: None)
+    monkeypatch.setattr(ripgrep, "find_rg", lambda: None)
     assert (await names(project, "enlarge a circle"))[0] == "pkg/shapes.py:Circle.grow"
     assert project.listing.engine_note["engine"].startswith("python")
 

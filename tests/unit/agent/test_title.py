@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.agent import models
-from opencode_jupyter.agent.compaction.title import MAX_CHARS, TitleWriter, first_line, title
 from opencode_jupyter.agent.errors import ModelError
+from opencode_jupyter.agent.title import MAX_CHARS, TitleWriter, first_line, title
 from tests.support.fake_model import FakeModel
 
 
