@@ -55,7 +55,7 @@ def tool_of(definition: dict[str, Any], call: Callable[..., Any] | None = None) 
         if is_async or inspect.isasyncgenfunction(fn):
             outcome = fn(**keywords)
         else:
-            outcome = await run_in_thread(_called, fn, keywords, ctx)
+            outcome = await run_in_thread(_call_and_join, fn, keywords, ctx)
         if inspect.isawaitable(outcome):
             outcome = await outcome
         if isinstance(outcome, AsyncIterator):
@@ -79,6 +79,6 @@ def result_of(name: str, outcome: Any) -> ToolResult:
     return ToolResult(output=text_of(outcome), records=rows_of(outcome))
 
 
-def _called(fn: Callable[..., Any], keywords: dict[str, Any], ctx: ToolContext) -> Any:
+def _call_and_join(fn: Callable[..., Any], keywords: dict[str, Any], ctx: ToolContext) -> Any:
     outcome = fn(**keywords)
     return join(outcome, ctx) if isinstance(outcome, Iterator) else outcome

@@ -44,12 +44,12 @@ def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> To
             "ClientSession it came from, or name its server under mcp in opencode.json"
         )
     schema = {"properties": {}, **(listed.input_schema or {}), "type": "object"}
-    home = _running()
+    home = _running_loop()
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         from ..mcp.results import error_of, result_of
 
-        result: CallToolResult = await _on(home, session.call_tool(listed.name, arguments))  # type: ignore[union-attr]
+        result: CallToolResult = await _await_on_loop(home, session.call_tool(listed.name, arguments))  # type: ignore[union-attr]
         if result.is_error:
             raise ToolError(error_of(result))
         return result_of(result)
@@ -58,14 +58,14 @@ def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> To
     return adapted_tool(listed.name, text, schema, run, source="mcp", check=checker(schema, listed.name), external=True)
 
 
-def _running() -> asyncio.AbstractEventLoop | None:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
 
 
-async def _on(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T]) -> T:
+async def _await_on_loop(home: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T]) -> T:
     """Await what belongs to another event loop.
 
     Raises:

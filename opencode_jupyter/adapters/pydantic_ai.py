@@ -155,14 +155,14 @@ def export(name: str, bound: Bound, caller: ModelCaller) -> PydanticTool[Any]:
 
     async def call(_run: RunContext[Any], /, **arguments: Any) -> Any:
         try:
-            return _returned(await caller.call(bound.id, arguments, _run.tool_call_id))
+            return _tool_return(await caller.call(bound.id, arguments, _run.tool_call_id))
         except Exception as error:
             raise ToolFailed(error_text(error)) from error
 
     return PydanticTool.from_schema(call, name, bound.description, parameters(bound), takes_ctx=True)
 
 
-def _returned(result: ToolResult) -> ToolReturn[Any]:
+def _tool_return(result: ToolResult) -> ToolReturn[Any]:
     files = [file for attachment in result.attachments if (file := _content_of(attachment)) is not None]
     text = [result.output] if result.output or not files else []
     return ToolReturn(return_value=[*text, *files] if files else result.output, metadata=as_metadata(result.metadata))

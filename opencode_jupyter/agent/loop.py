@@ -70,7 +70,7 @@ class _Loop:
                 return await self._answer(message, "rejected")
             goes_on = bool(step.calls) or finish is None
             if not goes_on and run.options.structured is not None:
-                goes_on = self._nudge(message)
+                goes_on = self._request_structured_answer(message)
             if not goes_on:
                 return await self._answer(message, _answer_end(finish))
             if self.limit is not None and run.step >= self.limit:
@@ -222,7 +222,7 @@ class _Loop:
         await compact(run, auto=True)
         run.set_status("working")
 
-    def _nudge(self, message: Message) -> bool:
+    def _request_structured_answer(self, message: Message) -> bool:
         """Ask once more for the answer in its form.
 
         Raises:

@@ -104,11 +104,11 @@ class DaskBatch:
         finally:
             with anyio.CancelScope(shield=True):
                 if not complete:
-                    await self._quietly(client.cancel, list(self._futures.values()))
+                    await self._try_on_client(client.cancel, list(self._futures.values()))
                 for task in self._replies:
                     task.cancel()
-                await self._quietly(client.unregister_worker_plugin, name)
-                await self._quietly(client.unsubscribe_topic, name)
+                await self._try_on_client(client.unregister_worker_plugin, name)
+                await self._try_on_client(client.unsubscribe_topic, name)
                 for pool in (self._fetch_threads, self._client_threads):
                     pool.shutdown(wait=False, cancel_futures=True)
 
@@ -162,7 +162,7 @@ class DaskBatch:
 
         reply = self._context if message["kind"] == "context" else await self._ask(json.loads(message["wire"]))
         arguments = (send_reply, self._settings.batch, message["id"], reply)
-        await self._quietly(self._client.run, *arguments, workers=[message["worker"]], on_error="ignore")
+        await self._try_on_client(self._client.run, *arguments, workers=[message["worker"]], on_error="ignore")
 
     async def _ask(self, wire: dict[str, Any]) -> Any:
         """The reply of `on_ask` or a person to a run's request."""
@@ -177,7 +177,7 @@ class DaskBatch:
 
     # ------------------------------------------------------------------ calls of the client
 
-    async def _quietly(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    async def _try_on_client(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         """Something that may fail because a worker, or the whole cluster, is gone; it may take `STOP_WAIT` seconds."""
         with contextlib.suppress(Exception), anyio.move_on_after(STOP_WAIT):
             await self._on_client(function, *arguments, **options)

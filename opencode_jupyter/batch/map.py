@@ -165,7 +165,7 @@ class Batch:
         ask_person = local_approver(runner, person) if workspace.present is not None else None
         queue = deque(jobs)
 
-        async def work() -> None:
+        async def run_queued() -> None:
             while queue:
                 report(await runner.run(queue.popleft()))
 
@@ -175,7 +175,7 @@ class Batch:
         with workspace.service(ReplyRouter).using(source) if has_answers else nullcontext():
             async with anyio.create_task_group() as group:
                 for _ in range(min(settings.options.concurrency or CONCURRENCY, len(jobs))):
-                    group.start_soon(work)
+                    group.start_soon(run_queued)
 
     def _retry_failed(self, results: Results) -> Batch:
         settings = replace(self.settings, batch=secrets.token_hex(6))

@@ -159,7 +159,7 @@ class Runner:
                     if self.settings.before is not None:
                         await self.settings.before(workspace, job)
                     since = time.monotonic()
-                    await self._work(workspace, job, session, outcome)
+                    await self._run_request(workspace, job, session, outcome)
                     outcome.seconds = time.monotonic() - since
                     if self.settings.after is not None:
                         await self.settings.after(workspace, job, outcome)
@@ -176,7 +176,7 @@ class Runner:
             outcome.extra["copied"] = copied
         return outcome
 
-    async def _work(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
+    async def _run_request(self, workspace: ToolHost, job: BatchJob, session: AgentSession, outcome: Outcome) -> None:
         try:
             if job.tool:
                 await self._call(workspace, job, session, outcome)

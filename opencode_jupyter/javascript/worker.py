@@ -76,11 +76,11 @@ class Worker:
         Raises:
             ToolError: it can't be started.
         """
-        from ..tools.process.stdio import converse
+        from ..tools.process.stdio import start_stdio
 
         command = ["/bin/sh", "-c", _REDIRECT, *self.runtime.command(SCRIPT)]
         try:
-            self._program = await converse(command, cwd=self._directory, env=self._env, sandbox=self._sandbox)
+            self._program = await start_stdio(command, cwd=self._directory, env=self._env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ToolError(f"{self.runtime.program} can't be started: {error}") from error
         self._program.listen(self._feed, self._handle_end)

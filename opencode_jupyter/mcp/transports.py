@@ -38,7 +38,7 @@ from mcp_types import (
 
 from ..runtime.sandbox.service import Sandbox
 from ..tools.process.environment import clean_environment
-from ..tools.process.stdio import converse
+from ..tools.process.stdio import start_stdio
 from .connection import LiveClient, ServerConnection
 from .errors import AuthError, McpError, auth_error, describe_error
 from .oauth import Auth, auth_for
@@ -114,7 +114,7 @@ async def _start_program(workspace: ToolHost, connection: ServerConnection) -> A
     argv = [_executable(spec.command[0], cwd, env, spec.name), *spec.command[1:]]
     sandbox = workspace.service(Sandbox)
     policy = sandbox.program("mcp", spec.name)
-    start = partial(converse, argv, cwd=cwd, env=env, sandbox=policy)
+    start = partial(start_stdio, argv, cwd=cwd, env=env, sandbox=policy)
     transport = StdioTransport(start, connection.log, ended.set, _max_message(workspace))
 
     async def end_reason() -> str:
@@ -315,7 +315,7 @@ class StdioTransport:
             return
         self._on_end = _do_nothing
         with anyio.CancelScope(shield=True):
-            process.hang_up()
+            process.close_stdin()
             await asyncio.wait([asyncio.ensure_future(process.wait())], timeout=GRACE)
             await process.stop()
         self._log.end()

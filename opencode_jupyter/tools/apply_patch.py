@@ -233,7 +233,7 @@ def patch_diffs(
         step()
         before, after = to_newline(change.before, "\n"), to_newline(change.after, "\n")
         change_diff = diff(str(change.path), before, after)
-        patch = _moved(trim_diff(change_diff.patch), change)
+        patch = _with_new_path(trim_diff(change_diff.patch), change)
         if change.replaced is not None:
             patch += trim_diff(diff(str(change.target), to_newline(change.replaced, "\n"), after).patch)
         patch = shorten(printable(patch), max(left, 200))
@@ -258,7 +258,7 @@ def patch_diffs(
     return PatchDiffs(shorten("".join(text + "\n" for text in diffs)), files)
 
 
-def _moved(patch: str, change: FileChange) -> str:
+def _with_new_path(patch: str, change: FileChange) -> str:
     """`patch` with the new path in the head of its new side."""
     if change.move_path is None:
         return patch

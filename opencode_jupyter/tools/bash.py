@@ -26,7 +26,7 @@ from ..core.spill import Spill
 from ..core.truncation import cut_units
 from ._path_checks import file_status
 from .builtin import builtin
-from .process.child import Child, Exit, Handle, spawn
+from .process.child import Child, Exit, ProcessHandle, spawn
 from .process.environment import clean_environment
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ INTERVAL = 0.05
 """Seconds between two updates of the live output."""
 NOT_POSIX = ("fish", "nu")
 """Shells that read another language."""
-_background: WeakKeyDictionary[ToolHost, list[Handle]] = WeakKeyDictionary()
+_background: WeakKeyDictionary[ToolHost, list[ProcessHandle]] = WeakKeyDictionary()
 """What commands left running: it keeps running until the workspace closes or the kernel ends."""
 
 
@@ -304,7 +304,7 @@ def keep_running(workspace: ToolHost, child: Child, outcome: Exit) -> list[dict[
     if handles is None:
         handles = _background[workspace] = []
 
-        def end(_: dict[str, Any], handles: list[Handle] = handles) -> None:
+        def end(_: dict[str, Any], handles: list[ProcessHandle] = handles) -> None:
             for handle in handles:
                 handle.end()
             handles.clear()

@@ -105,9 +105,9 @@ class Newest:
             if changed <= bound:
                 files.append((changed, path))
         if len(files) >= GATHERED:
-            self._thin()
+            self._drop_oldest()
 
-    def _thin(self) -> None:
+    def _drop_oldest(self) -> None:
         self._kept.sort()
         if len(self._kept) > self._limit:
             del self._kept[self._limit :]
@@ -115,7 +115,7 @@ class Newest:
 
     def files(self) -> list[tuple[str, int]]:
         """Path and time of change (ns), newest first; those of the same time by their path."""
-        self._thin()
+        self._drop_oldest()
         return [(os.fsdecode(path), -changed) for changed, path in self._kept]
 
 

@@ -68,7 +68,7 @@ def _label(arguments: dict[str, Any], part: ToolPart) -> str:
 async def webfetch(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Fetch a web page."""
     where = parse(args.url)
-    visit = Visit(ctx, _given(args))
+    visit = Visit(ctx, _input_metadata(args))
     await visit.ask(where)
     if where.address is not None:
         visit.check(where, where.address)  # a dry run tells of it too
@@ -130,7 +130,7 @@ def size(count: int) -> str:
     return f"{count / 1e3:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
-def _given(args: Parameters) -> dict[str, Any]:
+def _input_metadata(args: Parameters) -> dict[str, Any]:
     out: dict[str, Any] = {"format": args.format}
     if args.timeout is not None:
         out["timeout"] = args.timeout

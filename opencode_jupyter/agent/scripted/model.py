@@ -20,8 +20,8 @@ from .replay import Difference, differences
 from .script import NextTurn, Script, model_properties, script_of_file, shortened
 from .script_conversation import SUMMARY_AGENTS, TITLE_AGENT, ScriptConversation
 from .scrub import Scrubber, Secrets
-from .streaming import argument_text, call_ids, speed_of, stream
-from .yaml_document import Document
+from .streaming import argument_text, call_ids, piece_interval, stream
+from .yaml_document import ScriptDocument
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 """Suffixes of files that can be a script."""
@@ -73,7 +73,7 @@ class ScriptedModel:
         else:
             keys = {"turns": turns, "prompts": prompts, "agents": agents, "speed": speed, "model": info}
             value = {key: value for key, value in keys.items() if value is not None}
-            self._script = Script(Document(name, value | {"strict": strict}))
+            self._script = Script(ScriptDocument(name, value | {"strict": strict}))
         self._name = name
         self._stamp: Stamp | None = None
         self._info = _info(self._script, name)
@@ -103,7 +103,7 @@ class ScriptedModel:
         turn = chosen.turn
         usage = turn.usage if turn.usage is not None else _estimate(request, turn)
         ids = call_ids(turn.calls, conversation.call_ids, conversation.turns + 1)
-        seconds = speed_of(script.speed)
+        seconds = piece_interval(script.speed)
         key = conversation.key
         try:
             async for event in stream(turn, ids=ids, seconds=seconds, usage=usage, metadata=metadata):

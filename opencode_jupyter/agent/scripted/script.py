@@ -32,7 +32,7 @@ from .answers import (
 )
 from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .templates import check_templates, fill_say, result_values, template_values
-from .yaml_document import Document, read_document
+from .yaml_document import ScriptDocument, read_document
 
 REMOVED = frozenset("when cases capture label goto repeat turns variables".split())
 """Keys of earlier versions, whose job Python does."""
@@ -224,7 +224,7 @@ def model_properties(value: Mapping[str, Any], name: str) -> dict[str, Any]:
     try:
         form = _ModelForm.model_validate(value)
     except ValidationError as error:
-        raise _mistakes_error(error, Document(name, value)) from None
+        raise _mistakes_error(error, ScriptDocument(name, value)) from None
     return {key: item for key, item in form if item is not None}
 
 
@@ -311,7 +311,7 @@ class Script:
         ModelError: kind ``script``: the mistakes in it, each with its place.
     """
 
-    def __init__(self, document: Document, path: Path | None = None) -> None:
+    def __init__(self, document: ScriptDocument, path: Path | None = None) -> None:
         self.name = document.name
         self.path = path
         try:
@@ -327,7 +327,7 @@ class Script:
         agents = {call.arguments.get("subagent_type") for call in calls if isinstance(call.arguments, dict)}
         self._called_agents = agents - {None, *self._form.agents}
 
-    def _add_places(self, body: Body, path: tuple[Any, ...], document: Document) -> None:
+    def _add_places(self, body: Body, path: tuple[Any, ...], document: ScriptDocument) -> None:
         lists = [((*path, "turns"), body.turns)] if body.turns is not None else []
         lists += [((*path, "prompts", index, "turns"), entry.turns) for index, entry in enumerate(body.prompts or ())]
         for path_of_list, turns in lists:
@@ -412,7 +412,7 @@ def script_of_file(path: Path) -> Script:
     return Script(read_document(path), path)
 
 
-def _mistakes_error(error: ValidationError, document: Document) -> ModelError:
+def _mistakes_error(error: ValidationError, document: ScriptDocument) -> ModelError:
     errors = error.errors(include_url=False)
     removed = {
         f"{mistake['loc'][-1]}: ({document.place(mistake['loc'])})"

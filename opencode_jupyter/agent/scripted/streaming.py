@@ -58,7 +58,7 @@ def _join_pieces(pieces: list[str]) -> list[str]:
     return ["".join(pieces[start : start + size]) for start in range(0, len(pieces), size)]
 
 
-def speed_of(script: float | None) -> float:
+def piece_interval(script: float | None) -> float:
     """Seconds between two pieces: the environment's, else the script's, else the default.
 
     Raises:

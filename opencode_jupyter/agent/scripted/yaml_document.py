@@ -24,7 +24,7 @@ _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": 
 
 
 @dataclass(slots=True)
-class Document:
+class ScriptDocument:
     """A value, and the place of each value in it by its path of keys and indexes."""
 
     name: str
@@ -41,7 +41,7 @@ class Document:
         return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".") or self.name
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> ScriptDocument:
     """The values of a YAML or JSON file.
 
     Raises:
@@ -49,7 +49,7 @@ def read_document(path: Path) -> Document:
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        return Document(path.name, json.loads(text)) if path.suffix == ".json" else parse(text, path.name)
+        return ScriptDocument(path.name, json.loads(text)) if path.suffix == ".json" else parse(text, path.name)
     except FileNotFoundError:
         raise missing_script_error(path) from None
     except UnicodeDecodeError as error:
@@ -58,7 +58,7 @@ def read_document(path: Path) -> Document:
         raise script_error(str(path), f"it cannot be read: {error}") from None
 
 
-def parse(text: str, name: str) -> Document:
+def parse(text: str, name: str) -> ScriptDocument:
     """The values of a YAML text; `name` is for messages.
 
     Raises:
@@ -66,7 +66,7 @@ def parse(text: str, name: str) -> Document:
     """
     import yaml
 
-    document = Document(name, None)
+    document = ScriptDocument(name, None)
     try:
         root = yaml.compose(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
         if root is not None:
@@ -82,7 +82,7 @@ def parse(text: str, name: str) -> Document:
     return document
 
 
-def _value(node: Any, path: tuple[Any, ...], document: Document) -> Any:
+def _value(node: Any, path: tuple[Any, ...], document: ScriptDocument) -> Any:
     document.places.setdefault(path, _location(node.start_mark))
     if len(document.places) > MOST_VALUES:
         raise script_error(document.name, f"{_location(node.start_mark)}: it holds more than {MOST_VALUES:,} values")

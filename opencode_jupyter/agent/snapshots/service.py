@@ -149,8 +149,8 @@ class Snapshots:
         if shadow is None:
             shadow = self.shadows[worktree] = Shadow(program, self._workspace.data_dir, worktree, self._workspace.files)
 
-        def held() -> T:
-            with shadow.held(git):
+        def work_locked() -> T:
+            with shadow.lock(git):
                 return work(shadow)
 
         loop = asyncio.get_running_loop()
@@ -159,7 +159,7 @@ class Snapshots:
                 raise StoppedError("the workspace is closed")
             git = Git(program, shadow.folder, worktree, MAX_SECONDS)
             self._running.add(git)
-            future = loop.run_in_executor(None, held)
+            future = loop.run_in_executor(None, work_locked)
             try:
                 return await asyncio.shield(future)
             except asyncio.CancelledError:

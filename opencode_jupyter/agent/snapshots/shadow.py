@@ -77,13 +77,13 @@ class ShadowState:
     set_up: bool = False
     tracked: frozenset[str] = frozenset()
     """Files that the project's repository tracks though they are ignored."""
-    asked: dict[str, bool] | None = None
+    large_tracked: dict[str, bool] | None = None
     """Large files, and whether the project's repository tracks them."""
     refreshed: float = 0.0
 
 
 class Shadow:
-    """The shadow of one worktree. Its methods block; all but `held` are for who holds it.
+    """The shadow of one worktree. Its methods block; all but `lock` are for who holds it.
 
     Files that are restored count in `file_times` as changed by us.
     """
@@ -98,7 +98,7 @@ class Shadow:
         self._git: Git | None = None
 
     @contextmanager
-    def held(self, git: Git) -> Iterator[Shadow]:
+    def lock(self, git: Git) -> Iterator[Shadow]:
         """Work here alone, with `git` as the runner.
 
         Raises:
@@ -241,7 +241,7 @@ class Shadow:
 
     def _tracked(self, paths: list[str]) -> list[str]:
         """Those of these files that the project's own repository tracks."""
-        tracked = self._memory.asked = {} if self._memory.asked is None else self._memory.asked
+        tracked = self._memory.large_tracked = {} if self._memory.large_tracked is None else self._memory.large_tracked
         new = [path for path in paths if path not in tracked]
         for some in chunks(new):
             listed_paths: set[str] = set()

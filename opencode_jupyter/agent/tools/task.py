@@ -65,7 +65,7 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
         await ctx.ask("task", [args.subagent_type], ["*"], about)
     agent = workspace.agents.get(args.subagent_type)
     if agent is None:
-        known = ", ".join(_names(workspace))
+        known = ", ".join(_task_agent_names(workspace))
         raise ToolError(
             f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {known}",
             for_person=f"There is no agent {args.subagent_type}. Agents that take tasks: {known}.",
@@ -273,13 +273,13 @@ def _task_agents(workspace: ToolHost) -> list[tuple[str, Agent]]:
     return [(keys[id(agent)], agent) for agent in ordered if agent.mode != "primary"]
 
 
-def _names(workspace: ToolHost) -> list[str]:
+def _task_agent_names(workspace: ToolHost) -> list[str]:
     return [name for name, _ in _task_agents(workspace)]
 
 
 def complete_agent_names(workspace: ToolHost, parameter: str) -> Iterable[str]:
     """Completions of a parameter: the agents that take tasks."""
-    return _names(workspace) if parameter == "subagent_type" else ()
+    return _task_agent_names(workspace) if parameter == "subagent_type" else ()
 
 
 def _answer(state: Completed) -> str | None:

@@ -42,7 +42,7 @@ OUTPUT = 1 << 30
 
 
 @dataclass(slots=True)
-class SandboxSettings:
+class EffectiveSandboxSettings:
     """The settings of ``experimental.sandbox``, from all files; see `docs/sandbox.md`."""
 
     profile: Profile = "workspace-write"
@@ -107,9 +107,9 @@ class SandboxSettings:
         return self.agents.get(key, self.profile) if name == "agents" else stricter(self.profile, "workspace-write")
 
 
-def read_settings(workspace: ToolHost) -> SandboxSettings:
+def read_settings(workspace: ToolHost) -> EffectiveSandboxSettings:
     """The settings of a workspace."""
-    settings = SandboxSettings()
+    settings = EffectiveSandboxSettings()
     for source, data in workspace.config.sources:
         entry = (data.get("experimental") or {}).get("sandbox")
         if isinstance(entry, Mapping):
@@ -129,7 +129,7 @@ class Sandbox:
     def __init__(self, workspace: ToolHost) -> None:
         self._workspace = workspace
         self._config: object = None
-        self._settings = SandboxSettings()
+        self._settings = EffectiveSandboxSettings()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._restricted: object = None
         self.model_profile: Profile | None = None
@@ -137,7 +137,7 @@ class Sandbox:
         self.network: bool | None = None
 
     @property
-    def settings(self) -> SandboxSettings:
+    def settings(self) -> EffectiveSandboxSettings:
         """The configuration's."""
         if self._config is not self._workspace.config:
             self._config = self._workspace.config

@@ -50,12 +50,12 @@ def main() -> int:
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     importlib.import_module("codeindex.extract")  # before the processes are forked
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    store = importlib.import_module("codeindex.store").Store(Path(index))
+    store = importlib.import_module("codeindex.store").IndexStore(Path(index))
     try:
         _fill(store, root, changed, gone, workers)
     finally:
         store.close()
-    _say("done")
+    _print_line("done")
     return 0
 
 
@@ -79,7 +79,7 @@ def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list
                 for update in updates:
                     store.set_file(*update)
                 done += len(updates)
-                _say(str(done))
+                _print_line(str(done))
 
 
 def read_in_processes(root: str, files_to_read: list[KnownFile], workers: int) -> Iterator[list[Any]]:
@@ -134,7 +134,7 @@ def _empty(root: str, path: str) -> tuple[str, int, int, bytes, list[Any]]:
     return path, status.st_mtime_ns, status.st_size, b"", []
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 

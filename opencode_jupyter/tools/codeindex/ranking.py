@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from .extract import is_test
-from .store import Store
+from .store import IndexStore
 from .tokenizer import STOP, stem, words
 
 SYNONYM = 0.42
@@ -129,7 +129,7 @@ def allow_all(path: str) -> bool:
     return True
 
 
-def rank(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = allow_all) -> list[Hit]:
+def rank(store: IndexStore, query: str, limit: int, allowed: Callable[[str], bool] = allow_all) -> list[Hit]:
     """The pieces that fit `query` best, best first.
 
     Args:
@@ -141,7 +141,7 @@ def rank(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = 
     concepts = parse_query(query)
     if not concepts:
         return []
-    weighted, numbers = _promising(store.connection, concepts)
+    weighted, numbers = _select_candidates(store.connection, concepts)
     hits: list[Hit] = []
     for path, kind, symbol, line, end, *fields, mtime, size in store.connection.execute(
         _FETCH.format(",".join("?" * len(numbers))), numbers
@@ -153,7 +153,7 @@ def rank(store: Store, query: str, limit: int, allowed: Callable[[str], bool] = 
     return list(islice((hit for hit in hits if allowed(hit.path)), limit))
 
 
-def _promising(connection: sqlite3.Connection, concepts: list[Concept]) -> tuple[WeightedConcepts, list[int]]:
+def _select_candidates(connection: sqlite3.Connection, concepts: list[Concept]) -> tuple[WeightedConcepts, list[int]]:
     """The concepts with their weights, and the pieces with their words that are worth scoring."""
     total = connection.execute("SELECT max(id) FROM pieces").fetchone()[0] or 1
     promise: dict[int, float] = {}

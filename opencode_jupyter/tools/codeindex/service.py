@@ -24,7 +24,7 @@ from .build_child import send
 from .extract import index_file
 from .project_files import FolderWatch, Listing, file_states
 from .ranking import Hit, allow_all, rank
-from .store import CorruptIndexError, Store, remove
+from .store import CorruptIndexError, IndexStore, remove
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -74,7 +74,7 @@ class Project:
         self.root = root
         self.file = file
         self.listing = Listing(root)
-        self._store: Store | None = None
+        self._store: IndexStore | None = None
         self._files: dict[str, tuple[int, int]] = {}
         self._version = -1
         self._checked = False
@@ -136,7 +136,7 @@ class Project:
             if await self._update_index(now, progress):
                 return
 
-    def _is_current(self, store: Store) -> bool:
+    def _is_current(self, store: IndexStore) -> bool:
         """Return whether no other notebook has changed the index since it was found to be as the files are."""
         return store.data_version() == self._version
 
@@ -160,14 +160,14 @@ class Project:
             self._checked = await self._with_store(partial(self._index_here, changed, gone))
         return True
 
-    def _indexed_files(self, store: Store) -> dict[str, tuple[int, int]]:
+    def _indexed_files(self, store: IndexStore) -> dict[str, tuple[int, int]]:
         version = store.data_version()
         if version != self._version:
             self._files = store.files()
             self._version = version
         return self._files
 
-    def _index_here(self, changed: list[tuple[str, int, int]], gone: list[str], store: Store) -> bool:
+    def _index_here(self, changed: list[tuple[str, int, int]], gone: list[str], store: IndexStore) -> bool:
         """Read these files; True if the index is now as they were when they were looked at."""
         updates = [index_file(str(self.root), path, store.digest(path)) for path, _, _ in changed]
         try:
@@ -213,7 +213,7 @@ class Project:
             _end_child(process)
             self._version = -1
 
-    async def _with_store(self, work: Callable[[Store], T]) -> T:
+    async def _with_store(self, work: Callable[[IndexStore], T]) -> T:
         def run() -> T:
             with self._use:
                 if self._store is not None and self._store.is_stale():
@@ -221,10 +221,10 @@ class Project:
                     self._store = None
                 if self._store is None:
                     try:
-                        self._store = Store(self.file)
+                        self._store = IndexStore(self.file)
                     except CorruptIndexError:
                         remove(self.file)
-                        self._store = Store(self.file)
+                        self._store = IndexStore(self.file)
                     except OSError as error:
                         raise ToolError(f"The code index can't be kept in {self.file.parent}: {error}") from error
                     self._version = -1

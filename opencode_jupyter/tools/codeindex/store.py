@@ -47,11 +47,11 @@ class CorruptIndexError(Exception):
     """The file is no index of ours: it is to be made anew."""
 
 
-class Store:
-    """A connection to an index file, which is made if it is not there. One thread at a time.
+class IndexStore:
+    """A connection to an index file, which is made if it is missing. One thread at a time.
 
     Raises:
-        Corrupt: the file can't be used.
+        CorruptIndexError: the file can't be used.
     """
 
     def __init__(self, path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.errors import ToolError
 from ...runtime.sandbox.policy import SandboxPolicy
 from ..process.environment import clean_environment
-from ..process.stdio import Stdio, converse
+from ..process.stdio import Stdio, start_stdio
 from . import servers
 from .documents import Documents, FileTree
 from .json_rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
@@ -147,18 +147,18 @@ class Client:
         await asyncio.to_thread(self._tree.changes)
         try:
             argv = [program, *self.server.command[1:]]
-            self._program = await converse(argv, cwd=str(self.root), env=env, sandbox=self._sandbox)
+            self._program = await start_stdio(argv, cwd=str(self.root), env=env, sandbox=self._sandbox)
         except (OSError, ValueError) as error:
             raise ServerFailedError(f"The language server {name} can't be started: {error}") from error
         self._connection = Connection(self._program.write, self._answer_request, self._handle_notification)
         self._program.listen(self._connection.feed, self._on_exit)
         try:
-            await self._introduce()
+            await self._initialize()
         except BaseException:
             await self.stop()
             raise
 
-    async def _introduce(self) -> None:
+    async def _initialize(self) -> None:
         uri = to_uri(self.root)
         params = {
             "processId": os.getpid() if self._sandbox is None else None,  # not visible there; a server would end
@@ -225,7 +225,7 @@ class Client:
 
     # ------------------------------------------------------------------ asking
 
-    def offers(self, method: str) -> bool:
+    def supports(self, method: str) -> bool:
         """Return whether the server answers this request."""
         return bool(self._capabilities.get(PROVIDERS[method])) or method in self._registered.values()
 
@@ -294,7 +294,7 @@ class Client:
 
     def _due_messages(self, path: Path) -> tuple[list[tuple[str, Any]], set[Path]]:
         """The messages that the server is due, in order, and the documents that have changed."""
-        events = self._tree.changes() if self._watches() else []
+        events = self._tree.changes() if self._watches_files() else []
         out: list[tuple[str, Any]] = []
         others: set[Path] = set()
         if events:
@@ -313,7 +313,7 @@ class Client:
             others.add(path)
         return out + messages, others
 
-    def _watches(self) -> bool:
+    def _watches_files(self) -> bool:
         return WATCHED in self._registered.values()
 
     def _is_relevant(self, name: str) -> bool:
@@ -332,7 +332,7 @@ class Client:
         """
         try:
             async with asyncio.timeout(limit):
-                if fresh or self.offers(DIAGNOSTIC) or path not in self.diagnostics or not self.current(path):
+                if fresh or self.supports(DIAGNOSTIC) or path not in self.diagnostics or not self.current(path):
                     await self._await_diagnostics(path)
         except (TimeoutError, RpcError, ServerFailedError):
             return False
@@ -345,7 +345,7 @@ class Client:
         """
         others = [path for path in reversed(self._documents.open) if path not in but]
         others = sorted(others, key=lambda path: not self.diagnostics.get(path))[:count]  # those that had some first
-        if not others or limit <= 0 or not self.offers(DIAGNOSTIC):
+        if not others or limit <= 0 or not self.supports(DIAGNOSTIC):
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit):
@@ -353,7 +353,7 @@ class Client:
 
     def current(self, path: Path) -> bool:
         """Return whether the latest diagnostics of a file are about the content that the server was last sent."""
-        if self.offers(DIAGNOSTIC):
+        if self.supports(DIAGNOSTIC):
             return self._diagnosed_at.get(path) == self._updates
         return self._diagnosed_at.get(path, 0) >= self._changed_at.get(path, 0)
 
@@ -375,7 +375,7 @@ class Client:
     async def _await_diagnostics(self, path: Path) -> None:
         """Ask for a file's diagnostics, or wait for those sent unasked and for a moment of quiet after them."""
         while self.alive:
-            if self.offers(DIAGNOSTIC):  # a server may say so only some time after it has started
+            if self.supports(DIAGNOSTIC):  # a server may say so only some time after it has started
                 await self._pull(path)
                 return
             if path not in self.diagnostics or not self.current(path):

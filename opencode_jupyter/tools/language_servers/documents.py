@@ -115,7 +115,7 @@ class Documents:
         if known is None:
             out = self.close(next(iter(self.open))) if len(self.open) >= MAX_OPEN else []
             document = self.open[path] = Document(to_uri(path), text, 0, now)
-            return [*out, _opened(document, language)]
+            return [*out, _did_open(document, language)]
         known.stamp = now
         if text == known.text:
             return []
@@ -150,7 +150,7 @@ class Documents:
         return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _opened(document: Document, language: str) -> tuple[str, Any]:
+def _did_open(document: Document, language: str) -> tuple[str, Any]:
     item = {"uri": document.uri, "languageId": language, "version": document.version, "text": document.text}
     return "textDocument/didOpen", {"textDocument": item}
 

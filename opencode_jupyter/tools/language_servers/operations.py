@@ -35,10 +35,10 @@ _WORD = re.compile(r"\w+")
 
 def is_offered(client: Client, operation: str) -> bool:
     """Return whether a server offers what an operation needs."""
-    return client.offers(METHODS[operation])
+    return client.supports(METHODS[operation])
 
 
-async def perform(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
+async def run_operation(client: Client, operation: str, path: Path, line: int, character: int) -> list[Any]:
     """Ask one server.
 
     Args:

@@ -116,19 +116,19 @@ BUILTIN: tuple[Server, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ServerTable:
     """The servers of one workspace.
 
     Attributes:
         servers: built-in ones in the table's order, then the config's own.
         enabled: False: the config says ``lsp: false``.
-        asked_for: the config says ``lsp: true`` or names servers, so edits may start them.
+        requested: the config says ``lsp: true`` or names servers, so edits may start them.
         problems: what is wrong in the config, in words that say what to write instead.
     """
 
     servers: tuple[Server, ...]
     enabled: bool = True
-    asked_for: bool = False
+    requested: bool = False
     problems: tuple[str, ...] = field(default=())
 
     def serving(self, path: Path) -> list[Server]:
@@ -136,25 +136,25 @@ class Table:
         return [server for server in self.servers if serves(server, path)]
 
 
-def table(config: Any) -> Table:
+def table(config: Any) -> ServerTable:
     """The servers that a config's ``lsp`` leaves: ``false``, ``true``, or an object of entries by name.
 
     An entry has ``command`` (a list), ``extensions``, ``env``, ``initialization``, ``disabled``; what it leaves out
     stays as it is in the built-in table.
     """
     if config is False:
-        return Table((), enabled=False)
+        return ServerTable((), enabled=False)
     if config is None or config is True:
-        return Table(BUILTIN, asked_for=bool(config))
+        return ServerTable(BUILTIN, requested=bool(config))
     if not isinstance(config, Mapping):
         wrong = f"lsp is {config!r}; it should be true, false, or an object of servers by name"
-        return Table(BUILTIN, problems=(wrong,))
+        return ServerTable(BUILTIN, problems=(wrong,))
     servers = {server.name: server for server in BUILTIN}
     problems: list[str] = []
     for name, entry in config.items():
         server = _entry(str(name), entry, servers.get(name), problems)
         servers.pop(name, None) if server is None else servers.__setitem__(name, server)
-    return Table(tuple(servers.values()), asked_for=True, problems=tuple(problems))
+    return ServerTable(tuple(servers.values()), requested=True, problems=tuple(problems))
 
 
 def _entry(name: str, entry: Any, builtin: Server | None, problems: list[str]) -> Server | None:

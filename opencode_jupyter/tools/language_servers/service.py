@@ -18,7 +18,7 @@ from ...runtime.sandbox.service import Sandbox
 from . import operations, servers
 from .client import DIAGNOSTIC, REQUEST, Client
 from .json_rpc import RpcError, ServerFailedError
-from .servers import Server, Table
+from .servers import Server, ServerTable
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -61,18 +61,18 @@ class LanguageServers:
         self.clients: dict[tuple[str, Path], Client] = {}
         self._starting: dict[tuple[str, Path], asyncio.Task[Client]] = {}
         self._failed: dict[tuple[str, Path], float] = {}
-        self._table: tuple[Any, Table] | None = None
+        self._table: tuple[Any, ServerTable] | None = None
         self._closing = False
 
     # ------------------------------------------------------------------ from any loop
 
-    def table(self) -> Table:
+    def table(self) -> ServerTable:
         """The servers that the config leaves, as it is now."""
         config = self._workspace.config
         if self._table is None or self._table[0] is not config:
             table = servers.table(config.data.get("lsp"))
             if flag("OPENCODE_DISABLE_LSP"):
-                table = Table((), enabled=False)
+                table = ServerTable((), enabled=False)
             self._table = (config, table)
         return self._table[1]
 
@@ -164,7 +164,7 @@ class LanguageServers:
         if key in self._failed and time.monotonic() < self._failed[key] + PAUSE:
             return False
         client = self.clients.get(key)
-        if (client is not None and client.alive) or self.table().asked_for:
+        if (client is not None and client.alive) or self.table().requested:
             return True
         return server.group == "python" and servers.marked_folder(server, path, self._workspace.directory) is not None
 
@@ -198,7 +198,7 @@ class LanguageServers:
         if not operations.is_offered(client, operation):
             return ServerAnswers(notes=[f"The language server {server.name} does not offer {operation}."])
         try:
-            return ServerAnswers(await operations.perform(client, operation, path, line, character))
+            return ServerAnswers(await operations.run_operation(client, operation, path, line, character))
         except RpcError as error:
             return ServerAnswers(notes=[f"The language server {server.name} answered with an error: {error}"])
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
@@ -210,7 +210,7 @@ class LanguageServers:
         client = await self._client(server, path)
         self._failed.pop(self._key(server, path), None)
         fresh = await client.touch(path)
-        if fresh and not client.offers(DIAGNOSTIC):
+        if fresh and not client.supports(DIAGNOSTIC):
             await client.diagnose(path, fresh, WAIT)  # a server that sends them unasked is then done with the file
         return client
 

@@ -208,7 +208,7 @@ def become_command(control: socket.socket, supervisor: socket.socket) -> NoRetur
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        rehearse()
+        warm_up_reading()
         message, descriptors, _, _ = socket.recv_fds(control, 1, 6)
         if not message:
             os._exit(0)
@@ -251,7 +251,7 @@ def read_request(sock: socket.socket) -> dict[str, object] | None:
     return request
 
 
-def rehearse() -> None:
+def warm_up_reading() -> None:
     """Read a request now, so that memory shared since the fork is not copied while a command starts."""
     ours, theirs = socket.socketpair()
     body = marshal.dumps({"argv": [b"-" * 200] * 3, "env": {b"NAME%d" % n: b"-" * 60 + b"%d" % n for n in range(100)}})
@@ -261,7 +261,7 @@ def rehearse() -> None:
     theirs.close()
 
 
-def say(sock: socket.socket, line: str) -> None:
+def send_report(sock: socket.socket, line: str) -> None:
     """Send a line; nobody there to hear it is noticed elsewhere."""
     with contextlib.suppress(OSError):
         sock.sendall(line.encode() + b"\n")
@@ -285,7 +285,7 @@ def wake_pipe() -> int:
     return readable
 
 
-def stand_by(control: socket.socket, used: int, kernel: int) -> None:
+def become_supervisor(control: socket.socket, used: int, kernel: int) -> None:
     """Be the next supervisor: have the command's process ready, wait until it gets a request, see to its end."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     asked_to_end: list[int] = []
@@ -299,7 +299,7 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
     theirs.close()
     control.close()
     wake = wake_pipe()
-    childless()  # now, as in `rehearse`
+    childless()  # now, as in `warm_up_reading`
     poll = select.poll()
     for descriptor in (wake, ours.fileno(), kernel):
         poll.register(descriptor, select.POLLIN)
@@ -323,10 +323,10 @@ def stand_by(control: socket.socket, used: int, kernel: int) -> None:
         failure += chunk
     ours.close()
     if failure:
-        say(sock, "failed " + failure.decode("utf-8", "replace"))
+        send_report(sock, "failed " + failure.decode("utf-8", "replace"))
         return
     if message == b"s":
-        say(sock, f"started {child}")
+        send_report(sock, f"started {child}")
     supervise(child, sock, descriptors[1], wake, kernel, asked_to_end)
 
 
@@ -341,7 +341,7 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         if child in ended:
             running = False
             left = [] if childless() else descendants(os.getpid())
-            say(sock, " ".join(["exited", str(ended[child]), *map(str, left)]))
+            send_report(sock, " ".join(["exited", str(ended[child]), *map(str, left)]))
         if not running and childless():
             return
         ready = {descriptor for descriptor, _ in poll.poll()}
@@ -352,7 +352,7 @@ def supervise(child: int, sock: socket.socket, drain: int, wake: int, kernel: in
         if asked_to_end or kernel in ready or (sock.fileno() in ready and order in (b"", b"K")):
             ended = end_all()
             if running:
-                say(sock, f"exited {ended.get(child, signal.SIGKILL)}")
+                send_report(sock, f"exited {ended.get(child, signal.SIGKILL)}")
             return
         if order == b"D":
             poll.register(drain, select.POLLIN)
@@ -377,7 +377,7 @@ def serve(control: socket.socket, kernel: int) -> None:
             if standing_by == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                stand_by(control, used_w, kernel)
+                become_supervisor(control, used_w, kernel)
                 os._exit(0 if childless() else 1)  # 1: what is left is to be ended by this process's parent
             supervisors.add(standing_by)
         # With a supervisor standing by, only the socket's end matters: requests are for that one.

@@ -56,7 +56,7 @@ class Exit(NamedTuple):
         return cls(os.waitstatus_to_exitcode(status), None, tuple(left))
 
 
-class Handle(Protocol):
+class ProcessHandle(Protocol):
     """The kernel's end of a command: of its supervisor, or of its process group.
 
     Attributes:
@@ -85,7 +85,7 @@ class Handle(Protocol):
 class Child:
     """A running command. Made by `spawn`; use `wait`, then `close`; `stop` at any time."""
 
-    def __init__(self, handle: Handle, output: int, on_output: Callable[[bytes], None]) -> None:
+    def __init__(self, handle: ProcessHandle, output: int, on_output: Callable[[bytes], None]) -> None:
         self._handle = handle
         self._output: int | None = output
         self._on_output = on_output
@@ -130,7 +130,7 @@ class Child:
             self._stop_reading()
         return exit_of(self._handle)
 
-    def leave(self) -> Handle:
+    def leave(self) -> ProcessHandle:
         """Let what the command left in the background run on; the handle can end it later."""
         self._stop_reading()
         self._handle.leave()
@@ -206,7 +206,7 @@ def spawn(
             import fcntl
 
             fcntl.fcntl(write_end, _F_SETPIPE_SZ, _PIPE)
-        handle = handle_of(argv, cwd, env, write_end, read_end, sandbox=sandbox)
+        handle = start_process(argv, cwd, env, write_end, read_end, sandbox=sandbox)
     except BaseException:
         os.close(read_end)
         raise
@@ -215,7 +215,7 @@ def spawn(
     return Child(handle, read_end, on_output)
 
 
-def handle_of(
+def start_process(
     argv: Sequence[str],
     cwd: str,
     env: Mapping[str, str],
@@ -223,7 +223,7 @@ def handle_of(
     read_end: int,
     own: tuple[int, int] | None = None,
     sandbox: SandboxPolicy | None = None,
-) -> Handle:
+) -> ProcessHandle:
     """Start a program, supervised where that is possible, else in a process group.
 
     Args:
@@ -246,7 +246,7 @@ def handle_of(
             os.close(program.ruleset)
 
 
-def _start(program: Confined, cwd: str, write_end: int, read_end: int, own: tuple[int, int] | None) -> Handle:
+def _start(program: Confined, cwd: str, write_end: int, read_end: int, own: tuple[int, int] | None) -> ProcessHandle:
     if _launcher.available():
         try:
             return Supervised(_launcher.request(program, cwd=cwd, output=write_end, drain=read_end, own=own))
@@ -271,11 +271,11 @@ class Supervised:
 
     def end(self) -> None:
         """Begin to end every process of the command."""
-        self._say(b"K")
+        self._send_order(b"K")
 
     def leave(self) -> None:
         """Let what is left run on."""
-        self._say(b"D")
+        self._send_order(b"D")
 
     def force(self) -> None:
         """Let go: the supervisor goes on trying, nothing more can be done from here."""
@@ -290,9 +290,9 @@ class Supervised:
         self._sock.close()
         self._sock = None
         if not self._loop.is_closed():
-            self._over()
+            self._settle_futures()
 
-    def _say(self, order: bytes) -> None:
+    def _send_order(self, order: bytes) -> None:
         if self._sock is not None:
             with contextlib.suppress(OSError):
                 self._sock.send(order)
@@ -310,9 +310,9 @@ class Supervised:
             return
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         for line in lines:
-            self._heard(line.decode("utf-8", "replace"))
+            self._handle_report(line.decode("utf-8", "replace"))
 
-    def _heard(self, line: str) -> None:
+    def _handle_report(self, line: str) -> None:
         word, _, rest = line.partition(" ")
         if word == "started" and not self.started.done():
             self.started.set_result(int(rest))
@@ -325,9 +325,9 @@ class Supervised:
             status, *left = map(int, rest.split())
             self.exited.set_result(Exit.of(status, left))
 
-    def _over(self) -> None:
+    def _settle_futures(self) -> None:
         if not self.started.done():
-            self.started.set_result(0)  # killed (by the command itself, say) before it could tell
+            self.started.set_result(0)  # killed (by the command itself, say) before it could report
         if not self.exited.done():
             self.exited.set_result(
                 Exit(None, signal.SIGKILL)
@@ -336,7 +336,7 @@ class Supervised:
             self.gone.set_result(None)
 
 
-def exit_of(handle: Handle) -> Exit:
+def exit_of(handle: ProcessHandle) -> Exit:
     """How a stopped command ended, as far as that is known."""
     if handle.exited.done() and handle.exited.exception() is None:
         return handle.exited.result()
@@ -402,19 +402,19 @@ class Group:
     def _wait(self) -> None:
         code = self._process.wait()
         outcome = Exit(None, -code) if code < 0 else Exit(code)
-        self._tell(self.exited, outcome)
+        self._set_result(self.exited, outcome)
 
     def _end(self) -> None:
         self._signal(signal.SIGTERM)
         limit = time.monotonic() + GRACE
-        while self._alive() and time.monotonic() < limit:
+        while self._is_alive() and time.monotonic() < limit:
             time.sleep(0.01)
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
-        self._tell(self.gone, None)
+        self._set_result(self.gone, None)
 
-    def _alive(self) -> bool:
+    def _is_alive(self) -> bool:
         try:
             os.killpg(self._process.pid, 0)
         except ProcessLookupError:
@@ -427,9 +427,9 @@ class Group:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def _tell(self, future: asyncio.Future[Exit] | asyncio.Future[None], value: Exit | None) -> None:
-        def tell() -> None:
+    def _set_result(self, future: asyncio.Future[Exit] | asyncio.Future[None], value: Exit | None) -> None:
+        def set_result() -> None:
             if not future.done():
                 future.set_result(value)  # type: ignore[arg-type]
 
-        call_soon(self._loop, tell)
+        call_soon(self._loop, set_result)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 
 from ...runtime.sandbox.policy import SandboxPolicy
-from .child import DRAIN, STOP, Exit, Handle, exit_of, handle_of
+from .child import DRAIN, STOP, Exit, ProcessHandle, exit_of, start_process
 
 _CHUNK = 1 << 18
 UNREAD = 64 << 20
@@ -22,13 +22,13 @@ ERRORS = 8192
 
 
 class Stdio:
-    """A running program. Made by `converse`; belongs to the event loop it was made on.
+    """A running program. Made by `start_stdio`; belongs to the event loop it was made on.
 
     Attributes:
         pid: its process; 0 if it ended before that was known.
     """
 
-    def __init__(self, handle: Handle, stdin: int, stdout: int, stderr: int) -> None:
+    def __init__(self, handle: ProcessHandle, stdin: int, stdout: int, stderr: int) -> None:
         self.pid = 0
         self._handle = handle
         self._loop = asyncio.get_running_loop()
@@ -110,7 +110,7 @@ class Stdio:
 
     def close(self) -> None:
         """Let go of it: what still runs is ended."""
-        self.hang_up()
+        self.close_stdin()
         if not self._is_listening:
             self._is_listening = True
             os.close(self._stdout)
@@ -118,7 +118,7 @@ class Stdio:
             self._stop_reading(descriptor)
         self._handle.close()
 
-    def hang_up(self) -> None:
+    def close_stdin(self) -> None:
         """Close its stdin: it sees that nothing more comes."""
         if self._stdin is not None:
             if not self._loop.is_closed():
@@ -168,12 +168,12 @@ class Stdio:
         except BlockingIOError:
             return
         except OSError:
-            self.hang_up()
+            self.close_stdin()
             return
         self._loop.remove_writer(self._stdin)
 
 
-async def converse(
+async def start_stdio(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], sandbox: SandboxPolicy | None = None
 ) -> Stdio:
     """Start a program to talk to, in a session of its own; its stderr is read all the time.
@@ -194,7 +194,7 @@ async def converse(
     stdout, theirs_out = os.pipe()
     stderr, theirs_err = os.pipe()
     try:
-        handle = handle_of(argv, cwd, env, theirs_out, stdout, (theirs_in, theirs_err), sandbox)
+        handle = start_process(argv, cwd, env, theirs_out, stdout, (theirs_in, theirs_err), sandbox)
     except BaseException:
         for descriptor in (stdin, stdout, stderr):
             os.close(descriptor)

@@ -17,7 +17,7 @@ from ...core.context import ToolContext
 from ...core.errors import ToolError
 from ...core.secrets import hide
 from . import url as urls
-from .http_client import ACCEPTED, UnreachableError, WebResponse, look_up, send
+from .http_client import ACCEPTED, UnreachableError, WebResponse, resolve_addresses, send
 from .sse import events
 
 ENDPOINT = "https://mcp.exa.ai/mcp"
@@ -66,7 +66,7 @@ async def call_exa(ctx: ToolContext, tool: str, arguments: dict[str, Any], timeo
     ctx.metadata(metadata={"progress": {"message": f"asking {where.host}"}})
     try:
         with anyio.fail_after(timeout):
-            addresses = await look_up(where)
+            addresses = await resolve_addresses(where)
             async with send(where, addresses, headers, method="POST", content=content) as answer:
                 if not 200 <= answer.status < 300:
                     text = hide(await _start(answer), [key])[:SHOWN]

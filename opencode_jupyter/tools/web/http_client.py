@@ -78,7 +78,7 @@ class WebResponse:
         decoder.end()
 
 
-async def look_up(target: Target) -> list[Address]:
+async def resolve_addresses(target: Target) -> list[Address]:
     """The addresses of a target's host, in the system's order.
 
     Raises:
@@ -179,7 +179,7 @@ def _translate_errors(host: str) -> Iterator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-        tls = _cause(error, ssl.SSLError)
+        tls = _find_cause(error, ssl.SSLError)
         if isinstance(tls, ssl.SSLCertVerificationError):
             raise ToolError(f"{host} has no trusted certificate: {tls.verify_message}") from error
         if tls is not None:
@@ -202,7 +202,7 @@ def _translate_errors(host: str) -> Iterator[None]:
         raise ToolError(f"The request to {host} failed: {type(error).__name__} {error}") from error
 
 
-def _cause(error: BaseException | None, kind: type[BaseException]) -> Any:
+def _find_cause(error: BaseException | None, kind: type[BaseException]) -> Any:
     """The error of a kind among those that led to another."""
     for _ in range(10):
         if error is None or isinstance(error, kind):

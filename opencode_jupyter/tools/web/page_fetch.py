@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 
 from ...core.errors import ToolError
-from .http_client import UnreachableError, WebResponse, look_up, proxy_for, send
+from .http_client import UnreachableError, WebResponse, proxy_for, resolve_addresses, send
 from .public_addresses import Address
 from .url import Target
 
@@ -126,7 +126,7 @@ async def _hop(
 async def _addresses(target: Target, guard: Guard) -> list[Address]:
     """The host's addresses, each checked."""
     try:
-        addresses = await look_up(target)
+        addresses = await resolve_addresses(target)
     except UnreachableError:
         if proxy_for(target) is None:
             raise

@@ -16,7 +16,7 @@ from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.tools.codeindex import project_files, service
 from opencode_jupyter.tools.codeindex.ranking import parse_query
 from opencode_jupyter.tools.codeindex.service import CodeIndex, Project
-from opencode_jupyter.tools.codeindex.store import CorruptIndexError, Store
+from opencode_jupyter.tools.codeindex.store import CorruptIndexError, IndexStore
 from opencode_jupyter.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -159,7 +159,7 @@ async def test_two_notebooks_at_once(root: Path, tmp_path: Path) -> None:
     (root / "m7.py").write_text("def other7(): pass\n")
     assert (await one.search("other7", 1))[0].symbol == "other7"
     assert (await two.search("other7", 1))[0].symbol == "other7"
-    store = Store(one.file)
+    store = IndexStore(one.file)
     assert len(store.files()) == 202
     pieces = store.connection.execute("SELECT count(*) FROM pieces WHERE symbol LIKE 'handler%'").fetchone()[0]
     assert pieces == 199
@@ -198,7 +198,7 @@ def test_a_foreign_file_is_told_from_ours(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE mine(x)")
     connection.close()
     with pytest.raises(CorruptIndexError):
-        Store(place)
+        IndexStore(place)
 
 
 async def test_an_index_that_vanishes_is_made_anew(project: Project) -> None:

@@ -69,7 +69,7 @@ def test_languages() -> None:
 def test_the_config_is_laid_over_the_table() -> None:
     own = {"mine": {"command": ["mine", "--stdio"], "extensions": [".mine", ".py"], "env": {"A": 1}}}
     made = servers.table({**own, "ty": {"initialization": {"a": 1}}, "gopls": {"disabled": True}, "rust": False})
-    assert made.asked_for
+    assert made.requested
     assert made.enabled
     assert [s.name for s in made.serving(Path("x.mine"))] == ["mine"]
     python = made.serving(Path("x.py"))
@@ -81,8 +81,8 @@ def test_the_config_is_laid_over_the_table() -> None:
 
 def test_switching_off_and_on() -> None:
     assert servers.table(False).serving(Path("x.py")) == []
-    assert not servers.table(None).asked_for
-    assert servers.table(True).asked_for
+    assert not servers.table(None).requested
+    assert servers.table(True).requested
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from opencode_jupyter.tools.process import stdio
-from opencode_jupyter.tools.process.stdio import Stdio, converse
+from opencode_jupyter.tools.process.stdio import Stdio, start_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ class Heard:
 
 
 async def start(command: str) -> tuple[Stdio, Heard]:
-    program = await converse(["/bin/sh", "-c", command], cwd="/", env=dict(os.environ))
+    program = await start_stdio(["/bin/sh", "-c", command], cwd="/", env=dict(os.environ))
     return program, Heard(program)
 
 
@@ -57,7 +57,7 @@ async def test_both_directions_and_stderr_apart(way: str) -> None:
     program.write(data[10:])
     await until(lambda: bytes(heard.data) == data)
     await until(lambda: program.errors == "trouble")
-    program.hang_up()  # cat ends at the end of its input
+    program.close_stdin()  # cat ends at the end of its input
     await until(lambda: heard.ends == 1)
     assert (await program.wait()).code == 0
     with pytest.raises(BrokenPipeError):
@@ -104,10 +104,10 @@ async def test_the_end_is_its_exit_not_that_of_a_pipe_held_open_by_a_child(way: 
 async def test_what_cannot_be_started(way: str) -> None:
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(FileNotFoundError):
-        await converse(["/no/such/program"], cwd="/", env={})
+        await start_stdio(["/no/such/program"], cwd="/", env={})
     with pytest.raises(OSError, match=r"."):
-        await converse(["/bin/sh"], cwd="/no/such/folder", env={})
+        await start_stdio(["/bin/sh"], cwd="/no/such/folder", env={})
     with pytest.raises(ValueError, match="NUL"):
-        await converse(["/bin/sh", "a\0b"], cwd="/", env={})
+        await start_stdio(["/bin/sh", "a\0b"], cwd="/", env={})
     await asyncio.sleep(0.05)
     assert len(os.listdir("/proc/self/fd")) <= before + 2  # the launcher's own socket may be new
