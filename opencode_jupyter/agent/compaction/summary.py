@@ -7,21 +7,32 @@ answers; what a model is sent later begins there. A summary that fails leaves no
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_state import ToolPart, now_ms
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
 from ..errors import ModelError
-from ..events import Finish, Usage
+from ..events import Finish, ReasoningEnd, TextEnd, Usage
 from ..history import after_summary
-from ..model import Model, ModelInfo
-from .limits import estimate, usable_tokens
-from .summariser import Summariser
+from ..masking import stream_masked
+from ..model import Model, ModelInfo, Request, agent_request
+from ..retry import pause, wait_before
+from ..streamed_parts import StreamedParts
+from ..turns import TextPiece, Turn
+from .limits import estimate, estimate_turns, usable_tokens
+from .transcript import LEVELS, render_transcript
 
 if TYPE_CHECKING:
     from ...core.agents import Agent
     from ..run import Run
+
+log = logging.getLogger(__name__)
 
 AGENT = "compaction"
 COMPACTING_HOOK = "experimental.session.compacting"
@@ -209,3 +220,93 @@ def _overflow_error(info: ModelInfo, error: ModelError | None = None) -> ModelEr
     status, body = (error.status, error.body) if error is not None else (None, "")
     text = STILL_TOO_LONG.format(window=window)
     return ModelError(text, "overflow", provider=info.provider, status=status, body=body)
+
+
+# ---------------------------------------------------------------------- the request for the summary
+
+
+class Summariser:
+    """Asks one model for the summary of one conversation.
+
+    `agent` is None if the agent for summaries is switched off; the summary goes into `message`.
+    """
+
+    def __init__(self, run: Run, model: Model, agent: Agent | None, message: Message) -> None:
+        self._run = run
+        self._model = model
+        self._agent = agent
+        self._message = message
+        self._parts = StreamedParts(run.conversation, message, run.report)
+
+    async def summarise(self, turns: Sequence[Turn], request: str) -> Finish:
+        """Fill the message; less and less of the conversation is sent until it fits.
+
+        Raises:
+            ModelError: kind ``overflow`` if even the least does not fit; others as the model raises them.
+        """
+        system = (self._agent.prompt,) if self._agent is not None and self._agent.prompt else ()
+        room = usable_tokens(self._model.info, self._run.workspace.config.data)
+        sent = 0
+        for level in LEVELS:
+            shortened = _with_request(render_transcript(turns, level), request)
+            size = estimate_turns(shortened) + estimate("".join(system))
+            last = level is LEVELS[-1]
+            if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):
+                continue  # it would not fit, or is what did not fit, nearly
+            try:
+                return await self._ask_with_retries(self._build_request(system, shortened))
+            except ModelError as error:
+                if error.kind != "overflow" or last:
+                    raise
+                sent = size
+        raise AssertionError("unreachable")
+
+    def _build_request(self, system: tuple[str, ...], turns: Sequence[Turn]) -> Request:
+        run = self._run
+        return agent_request(run.workspace, run.session, AGENT, self._agent, system=system, turns=turns)
+
+    async def _ask_with_retries(self, request: Request) -> Finish:
+        """Ask, and again after errors that may go away."""
+        for attempt in itertools.count(1):
+            try:
+                return await self._ask_once(request)
+            except ModelError as error:
+                self._parts.remove()
+                wait = wait_before(error, attempt)
+                if wait is None:
+                    raise
+                await pause(self._run, error, attempt, wait)
+        raise AssertionError("unreachable")
+
+    async def _ask_once(self, request: Request) -> Finish:
+        finish: Finish | None = None
+        provider = self._model.info.provider
+        try:
+            async with aclosing(stream_masked(self._run.workspace, self._model, request)) as stream:
+                async for event in stream:
+                    if isinstance(event, Finish):
+                        finish = event
+                    elif isinstance(event, TextEnd | ReasoningEnd):
+                        self._parts.handle(replace(event, metadata=None))  # only the text is sent back
+                    else:
+                        self._parts.handle(event)
+        except ModelError:
+            raise
+        except Exception as error:
+            log.exception("the stream of %s failed", self._model.info.full)
+            raise ModelError(f"{type(error).__name__}: {error}", "other", provider=provider) from error
+        self._parts.close()
+        if finish is None:
+            raise ModelError("the stream ended before the answer was complete", "cut", provider=provider)
+        if finish.reason == "content-filter":
+            raise ModelError("the provider's filter withheld the summary", "refused", provider=provider)
+        if not self._message.text.strip():
+            raise ModelError("the model returned an empty summary", "protocol", provider=provider)
+        return finish
+
+
+def _with_request(turns: list[Turn], request: str) -> list[Turn]:
+    """The turns with the request for the summary at their end, in the user's last turn if they end with one."""
+    if turns and turns[-1].role == "user":
+        return [*turns[:-1], Turn("user", (*turns[-1].pieces, TextPiece(request)))]
+    return [*turns, Turn("user", (TextPiece(request),))]

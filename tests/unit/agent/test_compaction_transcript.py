@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.compaction.limits import estimate, estimate_turns
-from opencode_jupyter.agent.compaction.summariser import LEVELS, render_transcript, shortened
+from opencode_jupyter.agent.compaction.transcript import LEVELS, render_transcript, shortened
 from opencode_jupyter.agent.history import SUMMARY_QUESTION
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
