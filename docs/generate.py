@@ -173,7 +173,7 @@ MODULES = {
     "opencode_jupyter.agent.scripted": "ScriptedModel say call thought failure load Recorder script_of",
     "opencode_jupyter.batch": "MapOptions EvaluateOptions Results Outcome Case Score Evaluation exact contains regex "
     "json_equal files_equal command model_graded",
-    "opencode_jupyter.batch.jobs": "RunOptions",
+    "opencode_jupyter.batch.options": "RunOptions",
     "opencode_jupyter.core.permission.modes": "mode_of set_mode",
 }
 """Modules below the package that other programs import, and what they take from each."""

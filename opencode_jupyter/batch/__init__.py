@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .cases import Case
 from .evaluation import Evaluation, evaluate
-from .jobs import EvaluateOptions, MapOptions
 from .map import Batch, map_runs
+from .options import EvaluateOptions, MapOptions
 from .results import Lost, Outcome, Progress, Results, RunTimeoutError, WorkerLostError
 from .scorers import Score, command, contains, exact, files_equal, json_equal, model_graded, regex
 

@@ -23,7 +23,8 @@ from ..core.paths import make_private_folder
 from ..core.permission import PermissionRequest
 from ..core.threads import call_soon, run_on_loop
 from .approvals import HumanApprover
-from .jobs import BatchJob, BatchSettings
+from .jobs import BatchJob
+from .options import BatchSettings
 from .results import Lost, Outcome, WorkerLostError
 from .serialization import RunResult, unpack
 

@@ -26,7 +26,8 @@ from ..core.permission import PermissionRequest, Rule
 from ..core.question_request import QuestionRequest
 from ..core.threads import LoopThread, call_soon
 from .approvals import ReplyRouter, ReplySource, apply_refusal
-from .jobs import BatchJob, BatchSettings, RunOptions
+from .jobs import BatchJob
+from .options import BatchSettings, RunOptions
 from .results import Outcome
 from .run_folders import RunFolders
 from .runner import ProviderPauses, Runner

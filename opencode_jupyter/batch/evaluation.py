@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.result import data_frame
 from .cases import Case, Journal, cases_of
-from .jobs import BatchJob, BatchSettings, EvaluateOptions, jobs_of
+from .jobs import BatchJob, create_jobs
 from .map import Batch
+from .options import BatchSettings, EvaluateOptions
 from .results import Outcome, error_text
 from .scorers import Score, Scorer, score, scorers_of
 
@@ -299,7 +300,7 @@ async def evaluate(workspace: ToolHost, cases: Iterable[Any], scorers: Any, **op
         for label in runs.models
         for _ in range(run_options.n)
     ]
-    jobs = jobs_of(requests, defaults, run_options.timeout)
+    jobs = create_jobs(requests, defaults, run_options.timeout)
     keys = [_key(runs, job.index, defaults, run_options.isolate) for job in jobs]
     journal = None if run_options.path is None else Journal(run_options.path)
     completed = {} if journal is None else {k: row for k, row in journal.rows.items() if row.get("error") is None}

@@ -16,7 +16,8 @@ import anyio
 from ..core.errors import ToolError
 from ..core.threads import call_soon, run_on_loop, submit
 from .approvals import HumanApprover, ReplyRouter, ReplySource
-from .jobs import BatchJob, BatchSettings, MapOptions, jobs_of
+from .jobs import BatchJob, create_jobs
+from .options import BatchSettings, MapOptions
 from .results import Outcome, Results, Tracker
 from .run_folders import RunFolders
 from .runner import STOP_SECONDS, ProviderPauses, Runner, aborted_error, local_approver
@@ -49,7 +50,7 @@ def map_runs(workspace: ToolHost, requests: Iterable[Any], **options: Any) -> Ba
     """
     run_options = MapOptions(**options)
     defaults = {**run_options.prompt_options(), "model": run_options.model, "files": run_options.files}
-    jobs = jobs_of(requests, defaults, run_options.timeout)
+    jobs = create_jobs(requests, defaults, run_options.timeout)
     return Batch(workspace, jobs, BatchSettings(run_options, run_options.on_error))
 
 

@@ -21,7 +21,8 @@ from ..agent.model import Model, ModelInfo, Request
 from ..agent.sessions import sessions_of
 from ..core.errors import ToolAbortedError
 from .approvals import HumanApprover, apply_refusal
-from .jobs import BatchJob, BatchSettings
+from .jobs import BatchJob
+from .options import BatchSettings
 from .results import Outcome, RunTimeoutError
 from .run_folders import RunFolders, discard
 
