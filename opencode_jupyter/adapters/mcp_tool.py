@@ -17,7 +17,7 @@ from ._adapted_tool import adapted_tool
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
     from mcp.types import CallToolResult
-    from mcp.types import Tool as Listed
+    from mcp.types import Tool as McpTool
 
     from ..core.context import ToolContext
     from ..core.result import ToolResult
@@ -28,11 +28,11 @@ ANSWER = 5.0
 """Seconds that the session's event loop may take to answer at all."""
 
 
-def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> Tool:
-    """A listed tool, bound to the session it was listed by.
+def tool_of(definition: McpTool, session: Client | ClientSession | None = None) -> Tool:
+    """A tool that a session listed, bound to this session.
 
     Args:
-        listed: what ``list_tools`` gave.
+        definition: what ``list_tools`` gave.
         session: stays open for as long as the tool is used. It is called on the event loop on which this runs.
 
     Raises:
@@ -40,22 +40,24 @@ def tool_of(listed: Listed, session: Client | ClientSession | None = None) -> To
     """
     if not callable(getattr(session, "call_tool", None)):
         raise TypeError(
-            f"the MCP tool {listed.name} is only a description: register(tool, session=...) with the mcp.Client or "
+            f"the MCP tool {definition.name} is only a description: register(tool, session=...) with the mcp.Client or "
             "ClientSession it came from, or name its server under mcp in opencode.json"
         )
-    schema = {"properties": {}, **(listed.input_schema or {}), "type": "object"}
+    schema = {"properties": {}, **(definition.input_schema or {}), "type": "object"}
     home = _running_loop()
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         from ..mcp.results import error_of, result_of
 
-        result: CallToolResult = await _await_on_loop(home, session.call_tool(listed.name, arguments))  # type: ignore[union-attr]
+        result: CallToolResult = await _await_on_loop(home, session.call_tool(definition.name, arguments))  # type: ignore[union-attr]
         if result.is_error:
             raise ToolError(error_of(result))
         return result_of(result)
 
-    text = listed.description or listed.title or ""
-    return adapted_tool(listed.name, text, schema, run, source="mcp", check=checker(schema, listed.name), external=True)
+    text = definition.description or definition.title or ""
+    return adapted_tool(
+        definition.name, text, schema, run, source="mcp", check=checker(schema, definition.name), external=True
+    )
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

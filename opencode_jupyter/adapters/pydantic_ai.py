@@ -61,8 +61,8 @@ def tools_of(source: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None)
     """
     toolset: AbstractToolset[Any] = FunctionToolset([source]) if isinstance(source, PydanticTool) else source
     context = _context(NoDeps() if deps is None else deps)
-    listed = run_blocking(_list(toolset, context), LISTING, "the toolset did not list its tools")
-    return [_tool(toolset, name, tool, context) for name, tool in listed.items()]
+    tools = run_blocking(_list(toolset, context), LISTING, "the toolset did not list its tools")
+    return [_tool(toolset, name, tool, context) for name, tool in tools.items()]
 
 
 async def _list(toolset: AbstractToolset[Any], context: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
@@ -74,24 +74,24 @@ def _context(deps: Any) -> RunContext[Any]:
     return RunContext(deps=deps, model=TestModel(), usage=RunUsage(), tool_call_approved=True)
 
 
-def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], context: RunContext[Any]) -> Tool:
-    form = listed.tool_def
+def _tool(toolset: AbstractToolset[Any], name: str, toolset_tool: ToolsetTool[Any], context: RunContext[Any]) -> Tool:
+    form = toolset_tool.tool_def
     if form.kind not in ("function", "unapproved"):
         raise TypeError(
             f"the pydantic-ai tool {name} is of the kind {form.kind}: its work is done outside; nothing can be called"
         )
 
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
-        validated: dict[str, Any] = listed.args_validator.validate_python(arguments)
+        validated: dict[str, Any] = toolset_tool.args_validator.validate_python(arguments)
         return validated
 
     async def run(arguments: dict[str, Any], ctx: ToolContext) -> ToolResult:
         run_context = replace(context, tool_name=name, tool_call_id=ctx.call_id, usage=RunUsage())
         try:
-            if listed.args_validator_func is not None:
-                await _validated(listed, arguments, run_context)
+            if toolset_tool.args_validator_func is not None:
+                await _validated(toolset_tool, arguments, run_context)
             async with toolset:
-                outcome = await toolset.call_tool(name, arguments, run_context, listed)
+                outcome = await toolset.call_tool(name, arguments, run_context, toolset_tool)
         except (ModelRetry, ToolFailed) as error:
             raise ToolError(error.message) from error
         except (CallDeferred, ApprovalRequired) as error:
@@ -104,9 +104,9 @@ def _tool(toolset: AbstractToolset[Any], name: str, listed: ToolsetTool[Any], co
     return adapted_tool(name, form.description or "", schema, run, source="pydantic-ai", check=check)
 
 
-async def _validated(listed: ToolsetTool[Any], arguments: dict[str, Any], context: RunContext[Any]) -> None:
-    assert listed.args_validator_func is not None
-    outcome = listed.args_validator_func(context, **arguments)
+async def _validated(toolset_tool: ToolsetTool[Any], arguments: dict[str, Any], context: RunContext[Any]) -> None:
+    assert toolset_tool.args_validator_func is not None
+    outcome = toolset_tool.args_validator_func(context, **arguments)
     if inspect.isawaitable(outcome):
         await outcome
 

@@ -96,12 +96,12 @@ async def _wait_for_stopped_run(session: AgentSession) -> None:
 
 
 async def _session(run: Run) -> AgentSession:
-    sessions, known = run.workspace.sessions, run.options.session
+    sessions, requested = run.workspace.sessions, run.options.session
     session: AgentSession
-    if known is None:
+    if requested is None:
         session = sessions.create(run.workspace.masked(run.options.title) or "")
     else:
-        session = await sessions.open(known)
+        session = await sessions.open(requested)
     return session
 
 
@@ -111,8 +111,12 @@ async def _model(run: Run) -> Model:
     if model is None and run.agent.model is None:
         model = run.session.prompted_model
     if model is None:
-        known = run.agent.model or run.session.model
-        model = f"{known['providerID']}:{known['modelID']}" if known else run.workspace.config.data.get("model")
+        configured = run.agent.model or run.session.model
+        model = (
+            f"{configured['providerID']}:{configured['modelID']}"
+            if configured
+            else run.workspace.config.data.get("model")
+        )
         if isinstance(model, str) and model.startswith("scripted") and model.endswith(".py"):
             raise ModelError(
                 f"the configured model, {model}, is a Python file, which runs code: name it in the prompt: -m {model}",
@@ -150,16 +154,16 @@ def _select_tools(run: Run) -> None:
     Raises:
         ToolError: a name is no tool's: a slip would leave on what was to be off.
     """
-    known, only = run.workspace.registry.names(), run.options.only
+    tool_names, only = run.workspace.registry.names(), run.options.only
     selection = run.options.switches if only is None else dict.fromkeys(only, True)
-    missing = [name for name in selection if name not in known and "*" not in name]
+    missing = [name for name in selection if name not in tool_names and "*" not in name]
     if missing and run.parent is None:
-        known = [name for name in known if name != "invalid"]
-        hint = did_you_mean(missing[0], known) or f" There are {', '.join(known)}."
+        tool_names = [name for name in tool_names if name != "invalid"]
+        hint = did_you_mean(missing[0], tool_names) or f" There are {', '.join(tool_names)}."
         raise ToolError(f"tools= names no tool of this project: {', '.join(missing)}.{hint}")
-    switches = {} if only is None else dict.fromkeys(known, False)
+    switches = {} if only is None else dict.fromkeys(tool_names, False)
     for name, is_on in selection.items():
-        names = [tool for tool in known if match(tool, name)] if "*" in name else [name]
+        names = [tool for tool in tool_names if match(tool, name)] if "*" in name else [name]
         switches |= dict.fromkeys(names, is_on)
     run.switches = switches
     rules = [Rule(name, "*", "allow" if is_on else "deny", SWITCHES_ORIGIN) for name, is_on in switches.items()]

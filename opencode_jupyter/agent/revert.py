@@ -318,13 +318,13 @@ def _restore_without_git(
 
 def _call_ids(workspace: ToolHost, session: Session, point: _Point) -> Iterator[str]:
     """The ids of the calls from a point on, those of child sessions among them."""
-    known = {other.id: other for other in workspace.sessions.list()}
+    sessions_by_id = {other.id: other for other in workspace.sessions.list()}
     for message, index in _parts_from(session, point):
         part = message.parts[index]
         if not isinstance(part, ToolPart):
             continue
         yield part.call_id
         metadata = getattr(part.state, "metadata", None) or {}
-        child = known.get(str(metadata.get("sessionId")))
+        child = sessions_by_id.get(str(metadata.get("sessionId")))
         if child is not None and child.messages:
             yield from _call_ids(workspace, child, _Point(0))

@@ -69,8 +69,8 @@ class Run:
         self.options = options
         self.parent = options.parent
         self.switches = options.switches
-        known = options.session if isinstance(options.session, Session) else None
-        self.session: AgentSession = known or workspace.sessions.session_type("", "", "")
+        session = options.session if isinstance(options.session, Session) else None
+        self.session: AgentSession = session or workspace.sessions.session_type("", "", "")
         self.agent: Agent
         self.model: Model
         self.conversation: Conversation

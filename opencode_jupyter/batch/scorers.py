@@ -63,22 +63,22 @@ def scorers_of(source: Any) -> dict[str, Scorer]:
         ValueError: there is none, or two have the same name.
     """
     if isinstance(source, Mapping):
-        named = [(str(name), scorer) for name, scorer in source.items()]
+        pairs = [(str(name), scorer) for name, scorer in source.items()]
     else:
         several: Sequence[Any] = list(source) if isinstance(source, (list, tuple)) else [source]
-        named = [(_name(scorer), scorer) for scorer in several]
-    if not named:
+        pairs = [(_name(scorer), scorer) for scorer in several]
+    if not pairs:
         raise ValueError("evaluate() needs at least one scorer, such as `exact`")
-    for name, scorer in named:
+    for name, scorer in pairs:
         if not callable(scorer):
             raise TypeError(f"a scorer must be a function of (case, answer, workspace), not {scorer!r:.80}")
         if getattr(scorer, "makes_scorers", False):
             raise TypeError(f"{name} makes a scorer: call it, as in {name}(...)")
-    names = [name for name, _ in named]
+    names = [name for name, _ in pairs]
     duplicates = {name for name in names if names.count(name) > 1}
     if duplicates:
         raise ValueError(f"two scorers are named {', '.join(sorted(duplicates))}: give a dict of names and scorers")
-    return dict(named)
+    return dict(pairs)
 
 
 def _name(scorer: Any) -> str:

@@ -75,8 +75,8 @@ def check_unchanged(ctx: ToolContext, path: Path, started: Snapshot | None) -> N
         files.check(ctx.session_id, path)
         return
     now = Snapshot.of(path)
-    known = files.get(ctx.session_id, path)
-    if not any(snapshot is not None and snapshot.same_content(now) for snapshot in (started, known)):
+    last_read = files.get(ctx.session_id, path)
+    if not any(snapshot is not None and snapshot.same_content(now) for snapshot in (started, last_read)):
         raise FileChangedError(str(path), now.modified_ns, started.taken_ns if started else 0)
 
 
@@ -237,9 +237,9 @@ def _check(ctx: ToolContext, result: Result) -> None:
     if (status is None) != (result.before is None) or (
         status is not None and read_content(result.path) != result.before
     ):
-        known = ctx.workspace.files.get(ctx.session_id, result.path)
+        last_read = ctx.workspace.files.get(ctx.session_id, result.path)
         modified = status.st_mtime_ns if status is not None else 0
-        raise FileChangedError(str(result.named), modified, known.taken_ns if known is not None else 0)
+        raise FileChangedError(str(result.named), modified, last_read.taken_ns if last_read is not None else 0)
 
 
 def _formatted(

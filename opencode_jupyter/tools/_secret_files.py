@@ -40,10 +40,10 @@ def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
     permissions, relative = ctx.workspace.permissions, ctx.workspace.relative
 
     def action(path: str) -> Action:  # called for each file of a search
-        named = is_key_file(path) or any(matches(path) for matches in anywhere)
-        named = named or any(match(relative(path), other) for other in others)
-        locations = {path, follow_links(path)} if absolute and not named else ()
-        if not named and not any(fits_path(location, other) for location in locations for other in absolute):
+        is_named = is_key_file(path) or any(matches(path) for matches in anywhere)
+        is_named = is_named or any(match(relative(path), other) for other in others)
+        locations = {path, follow_links(path)} if absolute and not is_named else ()
+        if not is_named and not any(fits_path(location, other) for location in locations for other in absolute):
             return "allow"
         return permissions.check("read", [relative(path)], rules)[0].action
 

@@ -63,8 +63,8 @@ def format_validation_error(error: ValidationError) -> str:
             message = f"Invalid input: expected {EXPECTED.get(str(field), 'object')}, received {kind}"
         lines.append(f"  - {path}: {message}")
     payload = '[{"tool": "tool_name", "parameters": {...}}, {...}]'
-    listed = "\n".join(lines)
-    return f"Invalid parameters for tool 'batch':\n{listed}\n\nExpected payload format:\n  {payload}"
+    issues = "\n".join(lines)
+    return f"Invalid parameters for tool 'batch':\n{issues}\n\nExpected payload format:\n  {payload}"
 
 
 def _label(arguments: dict[str, Any], part: ToolPart) -> str:
@@ -143,10 +143,10 @@ def _refusal(name: str, index: int, names: list[str], registry: Registry) -> Too
     if reason:  # it is known of: a file that nobody trusts yet, or that could not be loaded. A batch asks for no trust.
         return ToolError(f"Tool '{name}' can't be called: {reason}")
     external = "External tools (MCP, environment) cannot be batched - call them directly."
-    known = ", ".join(tool for tool in names if tool not in NOT_SUGGESTED)
+    available = ", ".join(tool for tool in names if tool not in NOT_SUGGESTED)
     is_external = any(tool.id == name for tool in registry.offered())
     for_person = f"A batch cannot call {name}, an external tool." if is_external else str(UnknownToolError(name, names))
-    return ToolError(f"Tool '{name}' not in registry. {external} Available tools: {known}", for_person=for_person)
+    return ToolError(f"Tool '{name}' not in registry. {external} Available tools: {available}", for_person=for_person)
 
 
 def _result(calls: list[Call]) -> ToolResult:

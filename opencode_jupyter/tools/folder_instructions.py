@@ -41,14 +41,20 @@ def find_instructions(ctx: ToolContext, path: Path) -> tuple[list[str], list[str
     if not path.is_relative_to(ctx.directory):
         return [], []
     claimed = _claimed(ctx)
-    known = system_paths(ctx.workspace) | _loaded(ctx.messages)
+    already_loaded = system_paths(ctx.workspace) | _loaded(ctx.messages)
     paths: list[str] = []
     texts: list[str] = []
     for folder in path.parents:
         if folder == ctx.directory:
             break
         file = next((folder / name for name in instruction_names() if (folder / name).is_file()), None)
-        if file is None or file == path or file in known or file in claimed or not ctx.workspace.contains(file):
+        if (
+            file is None
+            or file == path
+            or file in already_loaded
+            or file in claimed
+            or not ctx.workspace.contains(file)
+        ):
             continue
         claimed.add(file)
         paths.append(str(file))
@@ -72,8 +78,8 @@ def system_paths(workspace: ToolHost) -> set[Path]:
         files = set()
     for entry in workspace.config.get("instructions", default=[]) or []:
         if isinstance(entry, str) and not entry.startswith(("http://", "https://")):
-            named = Path(os.path.normpath(os.path.join(workspace.directory, os.path.expanduser(entry))))
-            files.add(named)
+            file = Path(os.path.normpath(os.path.join(workspace.directory, os.path.expanduser(entry))))
+            files.add(file)
     return files
 
 

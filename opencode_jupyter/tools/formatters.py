@@ -236,12 +236,12 @@ class Formatters:
             self._enabled = {}
 
     async def _is_enabled(self, formatter: Formatter) -> bool:
-        known = self._enabled.get(formatter.name)
-        if known is None:
+        is_enabled = self._enabled.get(formatter.name)
+        if is_enabled is None:
             project = ProjectFolders(self._workspace.directory, self._workspace.worktree)
-            known = await anyio.to_thread.run_sync(_check, formatter, project)
-            self._enabled[formatter.name] = known
-        return known
+            is_enabled = await anyio.to_thread.run_sync(_check, formatter, project)
+            self._enabled[formatter.name] = is_enabled
+        return is_enabled
 
     async def _run(self, formatter: Formatter, path: Path, sandbox: SandboxPolicy | None) -> bool:
         program = find(formatter.command[0], self._workspace.directory)

@@ -52,9 +52,9 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
         raise _path_checks.missing_argument("pattern", "the names to look for, such as **/*.py")
     if "\0" in args.pattern:
         raise ToolError("The pattern has a NUL character, which no file name can have.")
-    asked = {"pattern": args.pattern, "path": args.path}
+    arguments = {"pattern": args.pattern, "path": args.path}
     folder = resolve_folder(ctx.directory, args.path)
-    about = {k: v for k, v in asked.items() if v is not None}
+    about = {k: v for k, v in arguments.items() if v is not None}
     await ctx.ask("glob", [args.pattern], ["*"], about, path=folder)
     await assert_external(ctx, folder, "directory")
     if not folder.is_dir():

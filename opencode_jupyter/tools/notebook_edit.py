@@ -54,8 +54,8 @@ class Parameters(Arguments):
         if not isinstance(value, dict):
             return value
         by_name = {**SYNONYMS, **{_snake(name): key for name, key in SYNONYMS.items()}}
-        known = {key for key in value if key not in by_name}
-        return {by_name[k] if k in by_name and by_name[k] not in known else k: v for k, v in value.items()}
+        wire_names = {key for key in value if key not in by_name}
+        return {by_name[k] if k in by_name and by_name[k] not in wire_names else k: v for k, v in value.items()}
 
 
 def _snake(name: str) -> str:
@@ -160,11 +160,11 @@ async def _plan(ctx: ToolContext, path: Path, edit: CellEdit) -> tuple[_Location
         read = await anyio.to_thread.run_sync(_load, ctx, path, edit)
         notebooks.note_cells(ctx.session_id, path, _with_ids(read.cells, cells))
     change = await anyio.to_thread.run_sync(partial(plan, cells, edit, with_ids=True))
-    named = change.before or (change.follows if edit.cell is not None else None)
-    by_index = named is not None and str(edit.cell) != named.id
+    cell = change.before or (change.follows if edit.cell is not None else None)
+    by_index = cell is not None and str(edit.cell) != cell.id
     whole = change.operation in ("replace", "delete")
     if ctx.by != "user":  # a person sees the notebook
-        notebooks.check(ctx.session_id, path, named, by_index=by_index, content=whole)
+        notebooks.check(ctx.session_id, path, cell, by_index=by_index, content=whole)
     return location, change
 
 

@@ -43,8 +43,8 @@ class Parameters(Arguments):
 
 def _label(arguments: dict[str, Any], part: ToolPart) -> str:
     questions = arguments.get("questions")
-    asked = [entry for entry in questions if isinstance(entry, dict)] if isinstance(questions, list) else []
-    headers = [str(entry.get("header") or entry.get("question") or "").strip() for entry in asked]
+    entries = [entry for entry in questions if isinstance(entry, dict)] if isinstance(questions, list) else []
+    headers = [str(entry.get("header") or entry.get("question") or "").strip() for entry in entries]
     return ", ".join(filter(None, headers))
 
 
@@ -60,12 +60,12 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
     """Ask the person a question."""
     ctx.proceed()
     try:
-        answers = await ctx.question([_to_question(asked) for asked in args.questions])
+        answers = await ctx.question([_to_question(entry) for entry in args.questions])
     except ValueError as error:
         message = f"The question tool was called with invalid arguments: {error}"
         raise InvalidArgumentsError(message, tool="question", for_person=f"question: {error}.") from error
     text = ", ".join(
-        f'"{asked.question}"="{answer}"' for asked, answer in zip(args.questions, _in_words(answers), strict=True)
+        f'"{entry.question}"="{answer}"' for entry, answer in zip(args.questions, _in_words(answers), strict=True)
     )
     count = len(args.questions)
     return ToolResult(
@@ -73,15 +73,15 @@ async def question(args: Parameters, ctx: ToolContext) -> ToolResult:
         printable(f"User has answered your questions: {text}. You can now continue with the user's answers in mind."),
         {"answers": answers},
         records=[
-            {"header": asked.header, "question": asked.question, "answer": answer}
-            for asked, answer in zip(args.questions, answers, strict=True)
+            {"header": entry.header, "question": entry.question, "answer": answer}
+            for entry, answer in zip(args.questions, answers, strict=True)
         ],
     )
 
 
-def _to_question(asked: Asked) -> Question:
-    choices = tuple(Choice(option.label, option.description) for option in asked.options)
-    return Question(asked.question, asked.header, choices, bool(asked.multiple))
+def _to_question(entry: Asked) -> Question:
+    choices = tuple(Choice(option.label, option.description) for option in entry.options)
+    return Question(entry.question, entry.header, choices, bool(entry.multiple))
 
 
 def _in_words(answers: Answers) -> list[str]:

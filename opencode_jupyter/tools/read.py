@@ -201,8 +201,8 @@ def _directory(path: Path, title: str, first: int, limit: int) -> ToolResult:
     count = f"({total} entries)"
     if truncated:
         count = f"(Showing {len(names)} of {total} entries. Use 'offset' parameter to read beyond entry {after})"
-    listed = "\n".join(names)
-    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{listed}\n\n{count}\n</entries>"
+    entries_text = "\n".join(names)
+    output = f"<path>{path}</path>\n<type>directory</type>\n<entries>\n{entries_text}\n\n{count}\n</entries>"
     rows = entries[first - 1 : first - 1 + len(names)]
     display = {
         "type": "directory",

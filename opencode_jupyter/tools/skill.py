@@ -63,12 +63,12 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
     chosen = next((entry for entry in skills if entry.name == args.name), None)
     if chosen is None:
         agent = workspace.agents.get(ctx.agent)
-        known = available(skills, agent.permission) if agent is not None else skills
-        listed = ", ".join(entry.name for entry in known) or "none"
+        available_skills = available(skills, agent.permission) if agent is not None else skills
+        names = ", ".join(entry.name for entry in available_skills) or "none"
         raise ToolError(
-            f'Skill "{args.name}" not found. Available skills: {listed}',
+            f'Skill "{args.name}" not found. Available skills: {names}',
             for_person=f"There is no skill {args.name}."
-            + (suggestion(near_names(args.name, [entry.name for entry in known])) or f" Skills: {listed}."),
+            + (suggestion(near_names(args.name, [entry.name for entry in available_skills])) or f" Skills: {names}."),
         )
     await ctx.ask("skill", [args.name], [args.name], {})
     ctx.proceed()
@@ -132,14 +132,14 @@ async def init(ctx: InitContext) -> Definition:
     if not skills:
         first = text.partition("\n")[0]
         return Definition(f"{first} No skills are currently available.", Parameters, run)
-    listed = "\n".join(
+    lines = "\n".join(
         f"  <skill>\n    <name>{escape(entry.name, quote=False)}</name>\n"
         f"    <description>{escape(entry.description, quote=False)}</description>\n"
         f"    <location>{entry.location.as_uri()}</location>\n  </skill>"
         for entry in skills
     )
     examples = ", ".join(f"'{entry.name}'" for entry in skills[:EXAMPLES])
-    return Definition(f"{text}\n\n<available_skills>\n{listed}\n</available_skills>", _parameters(examples), run)
+    return Definition(f"{text}\n\n<available_skills>\n{lines}\n</available_skills>", _parameters(examples), run)
 
 
 @lru_cache(maxsize=64)
@@ -204,10 +204,10 @@ class SkillDownloads:
         out: list[Path] = []
         async with self._lock:
             for url in urls:
-                known = self._found.get(url)
-                if known is None or time.monotonic() > known[1]:
-                    known = self._found[url] = await self._ask(url)
-                out += known[0]
+                cached = self._found.get(url)
+                if cached is None or time.monotonic() > cached[1]:
+                    cached = self._found[url] = await self._ask(url)
+                out += cached[0]
         return out
 
     async def _ask(self, url: str) -> tuple[list[Path], float]:
@@ -248,10 +248,10 @@ def _entries(data: bytes, url: str) -> Iterator[tuple[str, list[str]]]:
         index: Any = json.loads(data)
     except (ValueError, RecursionError):
         index = None
-    listed = index.get("skills") if isinstance(index, dict) else None
-    if not isinstance(listed, list):
+    entries = index.get("skills") if isinstance(index, dict) else None
+    if not isinstance(entries, list):
         raise ToolError('index.json is not of the form {"skills": [{"name": ..., "files": [...]}]}')
-    for entry in listed[:MOST_SKILLS]:
+    for entry in entries[:MOST_SKILLS]:
         name = entry.get("name") if isinstance(entry, dict) else None
         files = entry.get("files") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(files, list):

@@ -227,8 +227,8 @@ class Visit:
         if why is None:
             return
         if self._named(target):
-            known = target.address is not None or target.host in METADATA_NAMES
-            if known or not is_metadata(address):
+            is_explicit = target.address is not None or target.host in METADATA_NAMES
+            if is_explicit or not is_metadata(address):
                 return
             raise ToolError(
                 f"Refused: {target.host} leads to {address}, {why}. Only a rule that names this very address opens it."

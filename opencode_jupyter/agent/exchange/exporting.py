@@ -121,9 +121,9 @@ def _sum_of_tokens(messages: list[Data]) -> Data:
 def _user_info(info: Data, session: Data) -> Data:
     wire = USER.complete(info)
     model = session.get("model")
-    named = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
+    model_ids = {"providerID": model["providerID"], "modelID": model["id"]} if model else NO_MODEL
     wire.setdefault("agent", session.get("agent") or "build")
-    wire.setdefault("model", dict(named))
+    wire.setdefault("model", dict(model_ids))
     return wire
 
 

@@ -89,17 +89,17 @@ class ModelResolver:
         Raises:
             ModelError: kind ``setup``: there is none, it is switched off, it has a mistake, or it is not trusted.
         """
-        named = self.entries()
-        id = name if name in named or name in BUILT_IN else ALIASES.get(name.lower(), name)
-        if id in UNSUPPORTED and id not in named:
+        configured = self.entries()
+        id = name if name in configured or name in BUILT_IN else ALIASES.get(name.lower(), name)
+        if id in UNSUPPORTED and id not in configured:
             text = f"{id} is not spoken to here: it would take {UNSUPPORTED[id]}"
             raise ModelError(f"{text}. A proxy that speaks OpenAI's format can be used instead.", "setup", provider=id)
         if not self._enabled(id):
             text = f"The provider {id} is switched off (disabled_providers or enabled_providers of the configuration)"
             raise ModelError(text, "setup", provider=id)
-        described = self._described(id, named)
+        described = self._described(id, configured)
         if described is None:
-            everyone = [*named, *BUILT_IN, "scripted"]
+            everyone = [*configured, *BUILT_IN, "scripted"]
             text = f"There is no model provider {name!r}.{suggestion(near_names(name, everyone))}"
             own = 'another is {"provider": {"NAME": {"options": {"baseURL": "https://.../v1"}}}} of the configuration'
             raise ModelError(f"{text} There are {', '.join(everyone)}; {own}", "setup", provider=name)
@@ -157,15 +157,15 @@ class ModelResolver:
     def known(self) -> list[ModelInfo]:
         """See `agent.models.known`."""
         out: list[ModelInfo] = []
-        named = self.entries()
-        for id in dict.fromkeys([*named, *BUILT_IN]):
+        configured = self.entries()
+        for id in dict.fromkeys([*configured, *BUILT_IN]):
             try:
-                provider = self._described(id, named)
+                provider = self._described(id, configured)
             except ModelError:
                 continue
             if provider is None or not self._enabled(id):
                 continue
-            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or id in named
+            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or id in configured
             more = [] if provider.listed or not usable else catalogue.models(id)
             for model_id in dict.fromkeys([*provider.models, *more]):
                 with contextlib.suppress(ModelError):

@@ -59,15 +59,20 @@ class PartAssembler:
     """The parts of one answer.
 
     Args:
-        known: names of the tools that were offered, as they are on the wire.
-        back: name on the wire -> our name, where they differ.
-        taken: the ids of all calls of the conversation; only asked when the answer has a call.
+        tool_names: names of the tools that were offered, as they are on the wire.
+        original_names: name on the wire -> our name, where they differ.
+        read_call_ids: the ids of all calls of the conversation; only asked when the answer has a call.
     """
 
-    def __init__(self, known: Collection[str], back: Mapping[str, str], taken: Callable[[], Collection[str]]) -> None:
-        self._known, self._back = known, back
-        self._read_taken = taken
-        self._taken: set[str] | None = None
+    def __init__(
+        self,
+        tool_names: Collection[str],
+        original_names: Mapping[str, str],
+        read_call_ids: Callable[[], Collection[str]],
+    ) -> None:
+        self._tool_names, self._original_names = tool_names, original_names
+        self._read_call_ids = read_call_ids
+        self._used_ids: set[str] | None = None
         self._next = 0
         self._text: int | None = None
         self._reasoning: int | None = None
@@ -125,7 +130,7 @@ class PartAssembler:
 
     def has_tool(self, name: str) -> bool:
         """Return whether a tool of this name was offered."""
-        return name in self._known
+        return name in self._tool_names
 
     def start_call(self, provider_id: str, name: str) -> OpenCall:
         """Start a call; more of its name may follow (`add_name`)."""
@@ -140,12 +145,12 @@ class PartAssembler:
         """Add to a call's name; some servers repeat the whole name."""
         if not piece or call.started or piece == call.name:
             return
-        if piece.startswith(call.name) and piece in self._known:
+        if piece.startswith(call.name) and piece in self._tool_names:
             call.name = piece  # sent again from its beginning
         else:
             call.name += piece
-        longer = any(name != call.name and name.startswith(call.name) for name in self._known)
-        if call.name in self._known and not longer:
+        longer = any(name != call.name and name.startswith(call.name) for name in self._tool_names)
+        if call.name in self._tool_names and not longer:
             self._start(call)
 
     def add_arguments(self, call: OpenCall, text: str) -> None:
@@ -162,7 +167,7 @@ class PartAssembler:
             return
         self._start(call)
         call.ended = True
-        name = self._back.get(call.name, call.name)
+        name = self._original_names.get(call.name, call.name)
         self._events.append(CallEnd(call.index, call.id, name, call.arguments_text, call.metadata))
 
     def end_all(self) -> None:
@@ -176,12 +181,12 @@ class PartAssembler:
         if call.started:
             return
         call.started = True
-        if self._taken is None:
-            self._taken = set(self._read_taken())
-        if not call.id or call.id in self._taken:
+        if self._used_ids is None:
+            self._used_ids = set(self._read_call_ids())
+        if not call.id or call.id in self._used_ids:
             call.id = f"call_{secrets.token_hex(12)}"
-        self._taken.add(call.id)
-        self._events.append(CallStart(call.index, call.id, self._back.get(call.name, call.name)))
+        self._used_ids.add(call.id)
+        self._events.append(CallStart(call.index, call.id, self._original_names.get(call.name, call.name)))
 
     def _new_index(self) -> int:
         index, self._next = self._next, self._next + 1

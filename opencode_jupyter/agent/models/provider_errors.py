@@ -408,8 +408,8 @@ def _proxy_of(url: str) -> str:
     host = parts.hostname or ""
     if host in LOOPBACK or proxy_bypass(host):
         return ""
-    known = getproxies()
-    proxy = known.get(parts.scheme) or known.get("all") or ""
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
     return proxy.rpartition("@")[2].rpartition("//")[2].rstrip("/")
 
 

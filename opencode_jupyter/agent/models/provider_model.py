@@ -117,8 +117,8 @@ class ProviderModel:
             text = f"the request can't be written as JSON ({reason}); look at the configuration's options"
             raise context.error("setup", text) from None
         names = [tool.name for tool in request.tools]
-        known = {wire_name(name) for name in names}
-        parts = PartAssembler(known, original_names(names), lambda: set(call_ids(request.turns)))
+        tool_names = {wire_name(name) for name in names}
+        parts = PartAssembler(tool_names, original_names(names), lambda: set(call_ids(request.turns)))
         reader = self.adapter.parser(parts)
         began = False
         await self._connect(context)

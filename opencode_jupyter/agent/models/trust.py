@@ -77,13 +77,13 @@ def _receives_key(workspace: ToolHost, id: str, sent: Mapping[str, Any]) -> bool
         return True
     if "apiKey" in sent:
         return False
-    known = BUILT_IN.get(id)
+    built_in = BUILT_IN.get(id)
     is_own_provider = any(
         source not in workspace.config.project_sources and id in (data.get("provider") or {})
         for source, data in workspace.config.sources
     )
     return is_own_provider or (
-        known is not None and (not known.keyless or any(os.environ.get(name) for name in known.keys))
+        built_in is not None and (not built_in.keyless or any(os.environ.get(name) for name in built_in.keys))
     )
 
 

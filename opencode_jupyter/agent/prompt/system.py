@@ -59,14 +59,14 @@ class SystemPrompts:
     ) -> tuple[str, ...]:
         """See `system_prompt`."""
         workspace = self._workspace
-        offered = [tool.name for tool in tools]
+        tool_names = [tool.name for tool in tools]
         begins = not session.messages or session.messages[-1].role == "user"
         instructions = await workspace.service(Instructions).texts(at_once=begins)
         parts = [
-            agent.prompt or default_prompt(offered),
+            agent.prompt or default_prompt(tool_names),
             environment(workspace, info),
             *instructions,
-            self._rules(agent, session, offered),
+            self._rules(agent, session, tool_names),
             extra or "",
         ]
         paragraphs = tuple(part for part in parts if part.strip())
@@ -77,16 +77,16 @@ class SystemPrompts:
         _remember(self._last_prompts, key, paragraphs)
         return paragraphs
 
-    def _rules(self, agent: Agent, session: Session, offered: list[str]) -> str:
+    def _rules(self, agent: Agent, session: Session, tool_names: list[str]) -> str:
         """The paragraph on the rules; rewritten only when one of them has changed."""
         workspace = self._workspace
         rules = model_rules(workspace, agent, session)
         mode = mode_of(workspace, session)
-        now = [rules, list(workspace.permissions.approved), offered, workspace.registry.names(), mode]
+        now = [rules, list(workspace.permissions.approved), tool_names, workspace.registry.names(), mode]
         key = (session.id, agent.name)
         cached = self._rule_texts.get(key)
         if cached is None or cached[0] != now:
-            cached = (now, describe_rules(workspace, agent, session, offered))
+            cached = (now, describe_rules(workspace, agent, session, tool_names))
             _remember(self._rule_texts, key, cached)
         return cached[1]
 

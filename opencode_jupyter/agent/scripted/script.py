@@ -300,8 +300,8 @@ def next_turn(name: str, turns: Generator[Say, list[CallResult]], prompt: Answer
 
 def _results(prompt: AnsweredPrompt) -> str:
     results = prompt.steps[-1].results if prompt.steps else []
-    listed = "; ".join(f"{result.tool} {result.outcome}: {shortened(result.output)!r}" for result in results[:5])
-    return f"The last results: {listed}." if results else "There are no results yet."
+    results_text = "; ".join(f"{result.tool} {result.outcome}: {shortened(result.output)!r}" for result in results[:5])
+    return f"The last results: {results_text}." if results else "There are no results yet."
 
 
 class Script:

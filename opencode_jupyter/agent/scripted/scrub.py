@@ -66,21 +66,21 @@ class Secrets:
     """The secrets met so far: the same one always becomes the same placeholder, ``[secret-1]``.
 
     Args:
-        known: texts that are secrets (keys of the config), beside those of the environment and those that look so.
+        secrets: texts that are secrets (keys of the config), beside those of the environment and those that look so.
         environment: whose variables with a secret's name are secrets; this process's if left out.
     """
 
-    def __init__(self, known: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, secrets: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
         self._known: set[str] = set()
         self._values: re.Pattern[str] | None = None
         self._numbers: dict[str, int] = {}
         self._last = 0
-        self.learn(known, environment)
+        self.learn(secrets, environment)
 
-    def learn(self, known: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
+    def learn(self, secrets: Iterable[str] = (), environment: Mapping[str, str] | None = None) -> None:
         """Hide these as well, and what the environment has by now; see the class."""
         variables = os.environ if environment is None else environment
-        self._known |= set(known)
+        self._known |= set(secrets)
         self._known |= {value for name, value in variables.items() if is_secret_name(name) and not _is_path(value)}
         long = sorted(
             (value for value in self._known if len(value) >= SHORTEST), key=lambda value: (-len(value), value)
@@ -142,8 +142,8 @@ class Scrubber:
         self.user = user_name() if user is None else user
         self._directory = _path_pattern(*dict.fromkeys((directory, os.path.realpath(directory))))
         self._home = _path_pattern(*dict.fromkeys((self.home, os.path.realpath(self.home))))
-        named = len(self.user) >= 3 and self.user.lower() not in _COMMON_USERS
-        self._user = re.compile(rf"(?<![\w-]){re.escape(self.user)}(?![\w-])") if named else None
+        has_user_name = len(self.user) >= 3 and self.user.lower() not in _COMMON_USERS
+        self._user = re.compile(rf"(?<![\w-]){re.escape(self.user)}(?![\w-])") if has_user_name else None
 
     def text(self, text: str) -> str:
         """A text that is only read: a result, a prompt."""

@@ -33,7 +33,7 @@ def script_of(session: Session, children: Iterable[Session] = (), *, secrets: It
         children: sessions that its agents opened (the tool ``task``), with their messages.
         secrets: texts to remove, beside those that look like secrets.
     """
-    known = Secrets(secrets)
+    known_secrets = Secrets(secrets)
     first = next((str(m.info.get("agent") or "") for m in session.messages if m.role == "user"), session.agent)
     model: dict[str, Any] = next((m.info for m in session.messages if m.role == "assistant"), {})
     head = {
@@ -46,12 +46,12 @@ def script_of(session: Session, children: Iterable[Session] = (), *, secrets: It
     prompts: list[Data] = []
     agents: dict[str, list[Data]] = {}
     for source in (session, *children):
-        for agent, entry in _entries(source, Scrubber(known, source.directory)):
+        for agent, entry in _entries(source, Scrubber(known_secrets, source.directory)):
             if source is session and agent != "compaction":
                 prompts.append(entry | ({"agent": agent} if agent and agent != first else {}))
             else:
                 agents.setdefault(agent, []).append(entry)
-    title = Scrubber(known, session.directory).text(session.title)
+    title = Scrubber(known_secrets, session.directory).text(session.title)
     return script_text({"about": title, "recording": head}, prompts, agents)
 
 

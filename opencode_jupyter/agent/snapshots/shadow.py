@@ -157,8 +157,8 @@ class Shadow:
             exclude = self.worktree / exclude_path
             if exclude.is_file():
                 lines.append(exclude.read_text("utf-8", "surrogateescape"))
-            listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i", "--exclude-standard")
-            self._memory.tracked = frozenset(os.fsdecode(listed).split("\0")) - {""}
+            output = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-i", "--exclude-standard")
+            self._memory.tracked = frozenset(os.fsdecode(output).split("\0")) - {""}
             everywhere = own.run("config", "--type=path", "--get", "core.excludesFile", ok=(0, 1)).rstrip(b"\n")
         except (GitError, OSError):  # a damaged repository, or another owner's: then its ``.gitignore`` alone counts
             everywhere = b""
@@ -200,19 +200,19 @@ class Shadow:
 
     def _update(self, *options: str, paths: Collection[str]) -> None:
         if paths:
-            listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-            self._run("update-index", *options, "-z", "--stdin", input=listed)
+            names = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            self._run("update-index", *options, "-z", "--stdin", input=names)
 
     def _changed(self) -> list[str]:
         """The paths to be recorded anew."""
-        listed = os.fsdecode(self._run("ls-files", "-t", "-z", "-m", "-d", "-o", "--exclude-standard"))
+        output = os.fsdecode(self._run("ls-files", "-t", "-z", "-m", "-d", "-o", "--exclude-standard"))
         paths: dict[str, str] = {}
-        for item in listed.split("\0"):
+        for item in output.split("\0"):
             if item and not item.endswith("/"):  # a repository in a folder is left alone
                 paths.setdefault(item[2:], item[0])  # a deleted file is named twice: R first
         if not self._memory.tree:
-            known = self._indexed(self._memory.tracked)
-            paths |= {path: "?" for path in self._memory.tracked if path not in known}
+            indexed = self._indexed(self._memory.tracked)
+            paths |= {path: "?" for path in self._memory.tracked if path not in indexed}
         large: list[tuple[str, int]] = []
         out = []
         for path, tag in paths.items():
@@ -244,14 +244,14 @@ class Shadow:
         tracked = self._memory.large_tracked = {} if self._memory.large_tracked is None else self._memory.large_tracked
         new = [path for path in paths if path not in tracked]
         for some in chunks(new):
-            listed_paths: set[str] = set()
+            tracked_paths: set[str] = set()
             try:
                 own = Git(self.program, None, self.worktree, 10.0)
-                listed = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "--", *some)
-                listed_paths = set(os.fsdecode(listed).split("\0"))
+                output = own.run("-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "--", *some)
+                tracked_paths = set(os.fsdecode(output).split("\0"))
             except GitError:
                 pass
-            tracked |= {path: path in listed_paths for path in some}
+            tracked |= {path: path in tracked_paths for path in some}
         return [path for path in paths if tracked[path]]
 
     # ------------------------------------------------------------------ reading

@@ -28,12 +28,12 @@ _SECOND = (
 
 def slug(session: Session) -> str:
     """A session's name in file names: two words, always the same; kept in its info as OpenCode does."""
-    known = session.extra.get("slug")
-    if not (isinstance(known, str) and known and Path(known).name == known and known not in (".", "..")):
+    name = session.extra.get("slug")
+    if not (isinstance(name, str) and name and Path(name).name == name and name not in (".", "..")):
         number = int.from_bytes(hashlib.sha256(session.id.encode()).digest()[:8], "big")
-        known = f"{_FIRST[number % len(_FIRST)]}-{_SECOND[number // len(_FIRST) % len(_SECOND)]}"
-        session.extra = {**session.extra, "slug": known}
-    return known
+        name = f"{_FIRST[number % len(_FIRST)]}-{_SECOND[number // len(_FIRST) % len(_SECOND)]}"
+        session.extra = {**session.extra, "slug": name}
+    return name
 
 
 def plan_file(workspace: ToolHost, session: Session) -> Path:

@@ -65,10 +65,10 @@ async def run(args: Parameters, ctx: ToolContext) -> ToolResult:
         await ctx.ask("task", [args.subagent_type], ["*"], about)
     agent = workspace.agents.get(args.subagent_type)
     if agent is None:
-        known = ", ".join(_task_agent_names(workspace))
+        names = ", ".join(_task_agent_names(workspace))
         raise ToolError(
-            f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {known}",
-            for_person=f"There is no agent {args.subagent_type}. Agents that take tasks: {known}.",
+            f"Unknown agent type: {args.subagent_type} is not a valid agent type. Agents that take tasks: {names}",
+            for_person=f"There is no agent {args.subagent_type}. Agents that take tasks: {names}.",
         )
     caller = workspace.sessions.get(ctx.session_id)
     _check_depth(workspace, caller)
@@ -136,12 +136,12 @@ def _check_depth(workspace: ToolHost, session: Session) -> None:
 
 def _ancestors(workspace: ToolHost, session: Session) -> list[str]:
     """The ids of a session and of those that began it."""
-    known = {other.id: other for other in workspace.sessions.list()}
+    sessions_by_id = {other.id: other for other in workspace.sessions.list()}
     chain: list[str] = []
     at: Session | None = session
     while at is not None and at.id not in chain:
         chain.append(at.id)
-        at = known.get(at.parent_id or "")
+        at = sessions_by_id.get(at.parent_id or "")
     return chain
 
 
@@ -232,12 +232,12 @@ class _Report:
 
     def metadata(self) -> dict[str, Any]:
         """``sessionId``, ``model`` and, as ``summary``, the agent's calls with their states."""
-        known = self._child.model
+        model = self._child.model
         with contextlib.suppress(AttributeError):  # it has not started
-            known = self._work.model_wire
+            model = self._work.model_wire
         metadata: dict[str, Any] = {"sessionId": self._child.id}
-        if known is not None:
-            metadata["model"] = {"providerID": known["providerID"], "modelID": known["modelID"]}
+        if model is not None:
+            metadata["model"] = {"providerID": model["providerID"], "modelID": model["modelID"]}
         metadata["summary"] = [_row(call.part) for call in self._work.calls]
         return metadata
 
@@ -262,8 +262,8 @@ async def init(ctx: InitContext) -> Definition:
         for name, agent in _task_agents(ctx.workspace)
         if ctx.agent is None or evaluate("task", name, ctx.agent.permission).action != "deny"
     ]
-    listed = "\n".join(f"- {name}: {agent.description or NO_DESCRIPTION}" for name, agent in agents) or "(none)"
-    return Definition(text.replace("{agents}", listed), Parameters, run)
+    lines = "\n".join(f"- {name}: {agent.description or NO_DESCRIPTION}" for name, agent in agents) or "(none)"
+    return Definition(text.replace("{agents}", lines), Parameters, run)
 
 
 def _task_agents(workspace: ToolHost) -> list[tuple[str, Agent]]:

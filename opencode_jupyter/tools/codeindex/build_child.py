@@ -44,7 +44,7 @@ def main() -> int:
     if len(head) < 8:
         return 1
     data = sys.stdin.buffer.read(int.from_bytes(head, "little"))
-    index, root, changed, gone, workers = marshal.loads(data)  # noqa: S302 - from our own parent
+    index, root, changed, deleted, workers = marshal.loads(data)  # noqa: S302 - from our own parent
     # last, so that a module beside us named as one of the standard library hides nothing; without the package around
     # this folder, whose imports take longer than the work
     sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -52,7 +52,7 @@ def main() -> int:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     store = importlib.import_module("codeindex.store").IndexStore(Path(index))
     try:
-        _fill(store, root, changed, gone, workers)
+        _fill(store, root, changed, deleted, workers)
     finally:
         store.close()
     _print_line("done")
@@ -65,13 +65,13 @@ def _end_with_parent() -> None:
     os._exit(1)  # the processes end too, see `_begin`
 
 
-def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], gone: list[str], workers: int) -> None:
-    known = store.files()  # another process may have done a part meanwhile
-    todo = [path for path, mtime, size in changed if known.get(path) != (mtime, size)]
+def _fill(store: Any, root: str, changed: list[tuple[str, int, int]], deleted: list[str], workers: int) -> None:
+    indexed = store.files()  # another process may have done a part meanwhile
+    todo = [path for path, mtime, size in changed if indexed.get(path) != (mtime, size)]
     done = len(changed) - len(todo)
-    files_to_read = [(path, store.digest(path) if path in known else None) for path in todo]
+    files_to_read = [(path, store.digest(path) if path in indexed else None) for path in todo]
     with store.transaction():
-        store.remove_files(gone)
+        store.remove_files(deleted)
     batches = read_in_processes(root, files_to_read, workers)
     while some := list(islice(batches, COMMIT // BATCH)):
         with store.transaction():

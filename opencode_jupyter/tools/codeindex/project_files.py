@@ -78,9 +78,9 @@ def _indexed_paths(raw: bytes) -> tuple[list[str], bool]:
     names = [name.removeprefix(b"./") for name in raw.split(b"\0")]
     environments = {name.removesuffix(_MARK) for name in names if name.endswith(b"/" + _MARK)}
     out: list[str] = []
-    known = tuple(os.fsencode(extension) for extension in KNOWN)
+    suffixes = tuple(os.fsencode(extension) for extension in KNOWN)
     for name in names:
-        if not name.endswith(known) and not name.lower().endswith(known):
+        if not name.endswith(suffixes) and not name.lower().endswith(suffixes):
             continue
         if b"node_modules/" in name or (environments and _is_under(name, environments)):
             continue

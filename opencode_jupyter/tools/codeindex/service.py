@@ -144,20 +144,22 @@ class Project:
         """Bring the index to where the files are; False if they are to be looked at again."""
         files = await self._with_store(self._indexed_files)
         changed = [(path, *state) for path, state in now.items() if files.get(path) != state]
-        gone = [path for path in files if path not in now]
-        if not changed and not gone:
+        deleted = [path for path in files if path not in now]
+        if not changed and not deleted:
             self._checked = True
         elif await self._with_store(lambda store: store.is_wasteful()):
             self.close()
             await anyio.to_thread.run_sync(remove, self.file)
             return False
         elif (
-            len(changed) > MAX_HERE or sum(size for _, _, size in changed) > MAX_HERE_BYTES or len(gone) > 50 * MAX_HERE
+            len(changed) > MAX_HERE
+            or sum(size for _, _, size in changed) > MAX_HERE_BYTES
+            or len(deleted) > 50 * MAX_HERE
         ):
-            await self._index_in_child(changed, gone, progress)
+            await self._index_in_child(changed, deleted, progress)
             return False
         else:
-            self._checked = await self._with_store(partial(self._index_here, changed, gone))
+            self._checked = await self._with_store(partial(self._index_here, changed, deleted))
         return True
 
     def _indexed_files(self, store: IndexStore) -> dict[str, tuple[int, int]]:
@@ -167,24 +169,26 @@ class Project:
             self._version = version
         return self._files
 
-    def _index_here(self, changed: list[tuple[str, int, int]], gone: list[str], store: IndexStore) -> bool:
+    def _index_here(self, changed: list[tuple[str, int, int]], deleted: list[str], store: IndexStore) -> bool:
         """Read these files; True if the index is now as they were when they were looked at."""
         updates = [index_file(str(self.root), path, store.digest(path)) for path, _, _ in changed]
         try:
             with store.transaction():
                 alone = store.data_version() == self._version
-                store.remove_files(gone)
+                store.remove_files(deleted)
                 for update in updates:
                     store.set_file(*update)
         except BaseException:
             self._version = -1
             raise
-        for path in gone:
+        for path in deleted:
             self._files.pop(path, None)
         self._files.update((path, (mtime, size)) for path, mtime, size, *_ in updates)
         return alone and changed == [update[:3] for update in updates]
 
-    async def _index_in_child(self, changed: list[tuple[str, int, int]], gone: list[str], progress: Progress) -> None:
+    async def _index_in_child(
+        self, changed: list[tuple[str, int, int]], deleted: list[str], progress: Progress
+    ) -> None:
         """Have a child do it; a cancel ends the child, and what it has written is kept."""
         workers = min(WORKERS, os.cpu_count() or 1)
         total = len(changed)
@@ -199,7 +203,7 @@ class Project:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            job = (str(self.file), str(self.root), changed, gone, workers)
+            job = (str(self.file), str(self.root), changed, deleted, workers)
             await run_in_thread(_send_job, process, job)
             finished = False
             while line := await run_in_thread(process.stdout.readline):

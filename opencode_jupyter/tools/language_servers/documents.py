@@ -108,21 +108,21 @@ class Documents:
         Raises:
             ToolError: the file can't be read.
         """
-        known = self.open.get(path)
-        if known is not None and stamp(path) == known.stamp:
+        document = self.open.get(path)
+        if document is not None and stamp(path) == document.stamp:
             return []
         text, now = load(path)
-        if known is None:
+        if document is None:
             out = self.close(next(iter(self.open))) if len(self.open) >= MAX_OPEN else []
             document = self.open[path] = Document(to_uri(path), text, 0, now)
             return [*out, _did_open(document, language)]
-        known.stamp = now
-        if text == known.text:
+        document.stamp = now
+        if text == document.text:
             return []
-        known.text, known.version = text, known.version + 1
-        name: dict[str, Any] = {"uri": known.uri}
+        document.text, document.version = text, document.version + 1
+        name: dict[str, Any] = {"uri": document.uri}
         change: dict[str, Any] = {
-            "textDocument": {**name, "version": known.version},
+            "textDocument": {**name, "version": document.version},
             "contentChanges": [{"text": text}],
         }
         out = [("textDocument/didChange", change)]
@@ -137,14 +137,14 @@ class Documents:
 
     def close(self, path: Path) -> list[tuple[str, Any]]:
         """The messages about a file that was deleted."""
-        known = self.open.pop(path, None)
-        return [] if known is None else [("textDocument/didClose", {"textDocument": {"uri": known.uri}})]
+        document = self.open.pop(path, None)
+        return [] if document is None else [("textDocument/didClose", {"textDocument": {"uri": document.uri}})]
 
     def lines(self, path: Path) -> list[str] | None:
         """A document's lines, as the server counts them; None if it can't be read."""
-        known = self.open.get(path)
+        document = self.open.get(path)
         try:
-            text = load(path)[0] if known is None else known.text
+            text = load(path)[0] if document is None else document.text
         except ToolError:
             return None
         return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

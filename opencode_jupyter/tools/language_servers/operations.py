@@ -139,31 +139,31 @@ def rows(result: list[Any], operation: str, path: Path, line: int, character: in
 
 def _row(out: list[dict[str, Any]], item: dict[str, Any], uri: str, container: Any) -> None:
     other = _object(item.get("from")) or _object(item.get("to"))
-    named = other or item
-    location = _object(named.get("location"))
+    symbol = other or item
+    location = _object(symbol.get("location"))
     where = next(
-        (u for u in (named.get("uri"), named.get("targetUri"), location.get("uri")) if isinstance(u, str)), uri
+        (u for u in (symbol.get("uri"), symbol.get("targetUri"), location.get("uri")) if isinstance(u, str)), uri
     )
-    range_of_name = _object(named.get("selectionRange")) or _object(named.get("targetSelectionRange"))
-    start = _object((range_of_name or _object(named.get("range")) or _object(location.get("range"))).get("start"))
+    range_of_name = _object(symbol.get("selectionRange")) or _object(symbol.get("targetSelectionRange"))
+    start = _object((range_of_name or _object(symbol.get("range")) or _object(location.get("range"))).get("start"))
     file = to_path(where)
     row: dict[str, Any] = {
         "path": printable(str(file)) if file is not None else where,
         "line": _count(start.get("line")) + 1,
         "character": _count(start.get("character")) + 1,
     }
-    if "name" in named:
-        row["name"] = named["name"]
-        row["kind"] = _kind_name(named.get("kind"))
-        row["container"] = container or named.get("containerName") or named.get("detail")
+    if "name" in symbol:
+        row["name"] = symbol["name"]
+        row["kind"] = _kind_name(symbol.get("kind"))
+        row["container"] = container or symbol.get("containerName") or symbol.get("detail")
     if other:
         ranges = item.get("fromRanges")
         row["calls"] = len(ranges) if isinstance(ranges, list) else 0
     out.append(row)
-    children = named.get("children")
+    children = symbol.get("children")
     for child in children if isinstance(children, list) else ():
         if isinstance(child, dict):
-            _row(out, child, uri, named.get("name"))
+            _row(out, child, uri, symbol.get("name"))
 
 
 def _kind_name(kind: Any) -> str | None:

@@ -127,17 +127,18 @@ class LanguageServers:
         if not table.enabled:
             return text + ' The configuration switches language servers off ("lsp": false).'
         serving = table.serving(path)
-        named = [server for server in serving if server.configured]
-        known = [server.install for server in serving if server.install]
-        if named:
-            text += f" The configuration names {named[0].name}, whose program {named[0].command[0]} is not installed."
-        if known:
-            text += f" To have one: {known[0]}"
+        configured = [server for server in serving if server.configured]
+        install_hints = [server.install for server in serving if server.install]
+        if configured:
+            server = configured[0]
+            text += f" The configuration names {server.name}, whose program {server.command[0]} is not installed."
+        if install_hints:
+            text += f" To have one: {install_hints[0]}"
         elif path.suffix == ".ipynb":
             text += (
                 " Language servers read source files; a notebook's code can be asked about once it is in a .py file."
             )
-        elif not named:
+        elif not configured:
             ending = path.suffix or path.name
             text += (
                 f" Any server can be named in the configuration, such as "

@@ -103,9 +103,9 @@ class Notebooks:
 
         Of the others it knows what it knew: a person may have typed there since it read them.
         """
-        known = dict(self._seen.get((session_id, os.path.realpath(path)), ()))
+        shown_cells = dict(self._seen.get((session_id, os.path.realpath(path)), ()))
         self._seen[session_id, os.path.realpath(path)] = [
-            (cell.id, _digest(cell) if cell.id == mine else known.get(cell.id, b"")) for cell in cells
+            (cell.id, _digest(cell) if cell.id == mine else shown_cells.get(cell.id, b"")) for cell in cells
         ]
 
     def forget(self, session_id: str, path: Path) -> None:
@@ -157,10 +157,10 @@ class Notebooks:
             raise NotReadError(str(path))
         if cell is None:
             return
-        known = dict(seen).get(cell.id)
+        shown_cell = dict(seen).get(cell.id)
         moved = by_index and (cell.index >= len(seen) or seen[cell.index][0] != cell.id)
-        if known is None or moved or (content and known != _digest(cell)):
-            what = "is not as it was" if known and not moved else "is another cell than"
+        if shown_cell is None or moved or (content and shown_cell != _digest(cell)):
+            what = "is not as it was" if shown_cell and not moved else "is another cell than"
             raise ToolError(
                 f"Conflict: {cell.name} of {path} {what} when it was last read. Nothing was changed. "
                 "Read the notebook again with notebook_read before changing it."
