@@ -207,8 +207,10 @@ class _Builder:
     def agent(self, name: str, rules: RuleConfig | None = None, **fields: Any) -> Agent:
         own = from_config(rules, f"agent {name}", source="default")
         # What OpenCode allows its own agents (explore: bash, webfetch) still needs approval in a notebook.
-        freed = [rule for rule in own if rule.action == "allow" and rule.permission in NOTEBOOK_RULES]
-        asks = [Rule(rule.permission, "*", "ask", NOTEBOOK, source="default") for rule in freed if rule.pattern == "*"]
+        allowing = [rule for rule in own if rule.action == "allow" and rule.permission in NOTEBOOK_RULES]
+        asks = [
+            Rule(rule.permission, "*", "ask", NOTEBOOK, source="default") for rule in allowing if rule.pattern == "*"
+        ]
         return Agent(
             name,
             permission=merge(self.defaults, own, self.user),

@@ -149,9 +149,9 @@ class CallApproval(Reporting):
 
     def _take_earlier(self, permission: str) -> list[Decision]:
         """The decisions of this permission from before the person changed the arguments; each counts once."""
-        taken = [decision for decision in self._earlier if decision.permission == permission]
+        decisions = [decision for decision in self._earlier if decision.permission == permission]
         self._earlier = [decision for decision in self._earlier if decision.permission != permission]
-        return taken
+        return decisions
 
     async def _approve_tool(self, tool: Tool, asks: bool, arguments: dict[str, Any]) -> None:
         """Apply the rules on the tool's own id, whoever calls it.

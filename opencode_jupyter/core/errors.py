@@ -285,8 +285,8 @@ class PermissionHookError(HookRefusedError, PermissionRejectedError):
 def _error_reason(error: BaseException) -> str:
     """The message of an exception, with its kind where the message alone is not clear."""
     text = str(error)
-    words = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)
-    return text if text and words else f"{type(error).__name__}: {text}" if text else type(error).__name__
+    is_clear = isinstance(error, ToolError) or type(error) in (Exception, RuntimeError, ValueError, PermissionError)
+    return text if text and is_clear else f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class DryRunEnd(Exception):  # noqa: N818 - not an error

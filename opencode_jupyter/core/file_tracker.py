@@ -68,14 +68,14 @@ class Snapshot(NamedTuple):
         Raises:
             OSError: it is not there or can't be read.
         """
-        taken = time.time_ns()
+        read_at = time.time_ns()
         # Files under /proc may make a reader wait for ever.
         with open(path, "rb", buffering=0, opener=_without_waiting) as file:
             status = os.fstat(file.fileno())
             digest = None
             if status.st_size <= HASH_LIMIT:
                 digest = hashlib.blake2b(file.read(HASH_LIMIT + 1) or b"", digest_size=16).digest()
-        return cls(taken, status.st_mtime_ns, status.st_size, digest)
+        return cls(read_at, status.st_mtime_ns, status.st_size, digest)
 
     def same_content(self, other: Snapshot) -> bool:
         """Return whether the file held the same at both moments; above `HASH_LIMIT` by size and modification time."""

@@ -87,14 +87,14 @@ def save(
             decider = f"{rule.permission} {rule.pattern} {rule.action} ({rule.origin})"
             saved.notes.append(f"For agent {who.name}, {permission} {text} is still decided by: {decider}")
     if action != "deny":
-        freed = [
+        loosened = [
             name
             for name, rules in before.items()
             if _is_loosened(workspace.agents.get(name), rules, permission, expanded)
         ]
-        if freed:
+        if loosened:
             saved.notes.append(
-                f"It lifts a deny for {'agent' if len(freed) == 1 else 'agents'} {', '.join(freed)} too."
+                f"It lifts a deny for {'agent' if len(loosened) == 1 else 'agents'} {', '.join(loosened)} too."
             )
     return saved
 

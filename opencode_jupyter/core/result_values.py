@@ -321,12 +321,12 @@ def _render_artist(value: Any) -> Rendering:
 
 def _figure_labels(figure: Any) -> str:
     """Titles and labels of a figure's axes, for a model that cannot see."""
-    words = []
+    texts = []
     for axes in figure.axes[:AXES]:
         labels = [f"{way}: {text}" for way, text in (("x", axes.get_xlabel()), ("y", axes.get_ylabel())) if text]
-        words.append(" ".join(filter(None, [axes.get_title(), f"({', '.join(labels)})" if labels else ""])))
-    words = [word for word in words if word]
-    return f": {cut('; '.join(words), LABEL_CHARS)}" if words else ""
+        texts.append(" ".join(filter(None, [axes.get_title(), f"({', '.join(labels)})" if labels else ""])))
+    texts = [text for text in texts if text]
+    return f": {cut('; '.join(texts), LABEL_CHARS)}" if texts else ""
 
 
 def _close_figure(figure: Any) -> None:

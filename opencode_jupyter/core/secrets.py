@@ -301,8 +301,8 @@ def _beginning(form: Any) -> Any:
     """As much of a secret as gives it away; all of it if it is short, or begins with ordinary words."""
     head = form[: max(COMMON, len(form) // 2)]
     text = head if isinstance(head, str) else head.decode("utf-8", "replace")
-    words = all(map(_WORD.fullmatch, _BETWEEN.split(text)))
-    return form if len(form) < CUT or words else head
+    are_words = all(map(_WORD.fullmatch, _BETWEEN.split(text)))
+    return form if len(form) < CUT or are_words else head
 
 
 class KnownSecrets:

@@ -174,53 +174,53 @@ def simple(_content: SearchedText, find: str) -> Iterator[str]:
 
 def line_trimmed(content: SearchedText, find: str) -> Iterator[str]:
     """Lines that are equal without the blanks around them."""
-    sought = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first in _find_runs(content.trimmed, sought):
-        yield content.span(first, first + len(sought) - 1)
+    target = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first in _find_runs(content.trimmed, target):
+        yield content.span(first, first + len(target) - 1)
 
 
 def block_anchor(content: SearchedText, find: str) -> Iterator[str]:
     """Blocks whose first and last lines are equal and whose inner lines are similar."""
     if find.count("\n") < 2:
         return
-    sought = [_trim(line) for line in _lines_without_empty_last(find)]
-    slack = max(1, len(sought) // 4)
+    target = [_trim(line) for line in _lines_without_empty_last(find)]
+    slack = max(1, len(target) // 4)
     blocks = [
         (first, last)
-        for first, last in _find_anchored_blocks(content.trimmed, sought[0], sought[-1])
-        if abs(last - first + 1 - len(sought)) <= slack
+        for first, last in _find_anchored_blocks(content.trimmed, target[0], target[-1])
+        if abs(last - first + 1 - len(target)) <= slack
     ]
     best, best_score = None, -1.0
     for first, last in blocks:
-        score = _inner_similarity(content.trimmed[first : last + 1], sought)
+        score = _inner_similarity(content.trimmed[first : last + 1], target)
         if score > best_score:
             best, best_score = (first, last), score
     if best is not None and best_score >= BLOCK_SIMILARITY:
         yield content.span(*best)
 
 
-def _inner_similarity(block: Sequence[str], sought: Sequence[str]) -> float:
-    compared = min(len(block), len(sought)) - 2
+def _inner_similarity(block: Sequence[str], target: Sequence[str]) -> float:
+    compared = min(len(block), len(target)) - 2
     if compared <= 0:
         return 1.0
     total = 0.0
     for index in range(1, compared + 1):
-        if block[index] or sought[index]:  # two empty lines say nothing
-            total += similarity(block[index], sought[index])
+        if block[index] or target[index]:  # two empty lines say nothing
+            total += similarity(block[index], target[index])
     return total / compared
 
 
 def whitespace_normalised(content: SearchedText, find: str) -> Iterator[str]:
     """Text that is equal once each run of blanks is one."""
-    sought = _normalised(find)
-    if not sought:
+    target = _normalised(find)
+    if not target:
         return
     normal = [_normalised(line) for line in content.lines]
-    words = re.compile(f"[{WHITE}]+".join(re.escape(word) for word in sought.split(" ")))
+    words = re.compile(f"[{WHITE}]+".join(re.escape(word) for word in target.split(" ")))
     for line, text in zip(content.lines, normal, strict=True):
-        if text == sought:
+        if text == target:
             yield line
-        elif sought in text:
+        elif target in text:
             match = words.search(line)
             if match:
                 yield match[0]
@@ -229,7 +229,7 @@ def whitespace_normalised(content: SearchedText, find: str) -> Iterator[str]:
         joined, starts, ends = _join_words(normal)
         for first in range(len(normal) - count + 1):
             start, end = starts[first], ends[first + count - 1]
-            if end - start == len(sought) and joined.startswith(sought, start):
+            if end - start == len(target) and joined.startswith(target, start):
                 yield content.span(first, first + count - 1)
 
 
@@ -250,11 +250,11 @@ def _join_words(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
 
 def indentation_flexible(content: SearchedText, find: str) -> Iterator[str]:
     """Lines that are equal without the indentation that they share."""
-    sought = dedent(find.split("\n"))
+    target = dedent(find.split("\n"))
     keys = [line.lstrip(WHITE) or line for line in content.lines]
-    for first in _find_runs(keys, [line.lstrip(WHITE) or line for line in sought]):
-        if dedent(content.lines[first : first + len(sought)]) == sought:
-            yield content.span(first, first + len(sought) - 1)
+    for first in _find_runs(keys, [line.lstrip(WHITE) or line for line in target]):
+        if dedent(content.lines[first : first + len(target)]) == target:
+            yield content.span(first, first + len(target) - 1)
 
 
 def dedent(lines: Sequence[str]) -> list[str]:
@@ -266,12 +266,12 @@ def dedent(lines: Sequence[str]) -> list[str]:
 
 def escape_normalised(content: SearchedText, find: str) -> Iterator[str]:
     """Text that is equal once its escapes are characters."""
-    sought = unescaped(find)
-    if sought in content.text:
-        yield sought
+    target = unescaped(find)
+    if target in content.text:
+        yield target
     if "\\" not in content.text:
         return
-    count = sought.count("\n") + 1
+    count = target.count("\n") + 1
     # A backslash at a line's end eats itself, but only inside a window: each line is unescaped with its newline.
     pieces = [unescaped(line + "\n") for line in content.lines]
     joined, at, starts = "".join(pieces), 0, []
@@ -282,21 +282,21 @@ def escape_normalised(content: SearchedText, find: str) -> Iterator[str]:
         last = first + count - 1
         tail = unescaped(content.lines[last])
         body = starts[last] - starts[first]
-        fits = body + len(tail) == len(sought) and sought.endswith(tail)
-        if fits and joined.startswith(sought[:body], starts[first]):
+        fits = body + len(tail) == len(target) and target.endswith(tail)
+        if fits and joined.startswith(target[:body], starts[first]):
             yield content.span(first, last)
 
 
 def trimmed_boundary(content: SearchedText, find: str) -> Iterator[str]:
     """Text that is equal without the blanks at its ends, and the lines around it."""
-    sought = _trim(find)
-    if sought == find or not sought:
+    target = _trim(find)
+    if target == find or not target:
         return
     count = find.count("\n") + 1
-    at = content.text.find(sought)
+    at = content.text.find(target)
     while at >= 0:
-        yield sought
-        after = at + len(sought)
+        yield target
+        after = at + len(target)
         first = bisect_right(content.starts, at) - 1
         last = bisect_right(content.starts, after) - 1
         # Windows of as many lines as `find` has, with nothing but blank lines around the match.
@@ -308,22 +308,22 @@ def trimmed_boundary(content: SearchedText, find: str) -> Iterator[str]:
             low -= 1
         for start in range(low, min(high, first, len(content.lines) - count) + 1):
             window = content.span(start, start + count - 1)
-            if _trim(window) == sought:
+            if _trim(window) == target:
                 yield window
-        at = content.text.find(sought, after)
+        at = content.text.find(target, after)
 
 
 def context_aware(content: SearchedText, find: str) -> Iterator[str]:
     """Blocks whose first and last lines are equal and half of whose inner lines are."""
     if find.count("\n") < 2:
         return
-    sought = [_trim(line) for line in _lines_without_empty_last(find)]
-    for first, last in _find_anchored_blocks(content.trimmed, sought[0], sought[-1]):
-        if last - first + 1 != len(sought):
+    target = [_trim(line) for line in _lines_without_empty_last(find)]
+    for first, last in _find_anchored_blocks(content.trimmed, target[0], target[-1]):
+        if last - first + 1 != len(target):
             continue
         inner = [
             (mine, theirs)
-            for mine, theirs in zip(content.trimmed[first + 1 : last], sought[1:-1], strict=True)
+            for mine, theirs in zip(content.trimmed[first + 1 : last], target[1:-1], strict=True)
             if mine or theirs
         ]
         equal = sum(mine == theirs for mine, theirs in inner)
@@ -377,25 +377,25 @@ def _find_anchored_blocks(lines: Sequence[str], head: str, tail: str) -> Iterato
             yield first, tails[position]
 
 
-def _find_runs(lines: Sequence[str], sought: Sequence[str]) -> Iterator[int]:
-    """Where `sought` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
-    if not sought:
+def _find_runs(lines: Sequence[str], target: Sequence[str]) -> Iterator[int]:
+    """Where `target` stands in `lines` as consecutive items, overlaps too; linear (Knuth, Morris, Pratt)."""
+    if not target:
         return
-    fall = [0] * len(sought)
+    fall = [0] * len(target)
     matched = 0
-    for index in range(1, len(sought)):
-        while matched and sought[index] != sought[matched]:
+    for index in range(1, len(target)):
+        while matched and target[index] != target[matched]:
             matched = fall[matched - 1]
-        if sought[index] == sought[matched]:
+        if target[index] == target[matched]:
             matched += 1
         fall[index] = matched
     matched = 0
     for index, line in enumerate(lines):
-        while matched and line != sought[matched]:
+        while matched and line != target[matched]:
             matched = fall[matched - 1]
-        if line == sought[matched]:
+        if line == target[matched]:
             matched += 1
-        if matched == len(sought):
+        if matched == len(target):
             yield index - matched + 1
             matched = fall[matched - 1]
 

@@ -476,11 +476,11 @@ class Store:
 
 
 def _take(items: dict[str, T]) -> list[tuple[str, T]]:
-    taken = []
+    entries = []
     while items:
-        taken.append(items.popitem())
-    taken.reverse()
-    return taken
+        entries.append(items.popitem())
+    entries.reverse()
+    return entries
 
 
 @atexit.register
