@@ -61,7 +61,7 @@ def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> Pa
 
 
 async def seen(path: Path) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end
         await asyncio.sleep(0.005)
