@@ -31,6 +31,15 @@ def prepare(kernel: Kernel) -> None:
     kernel.run("_ = pathlib.Path('.env').write_text('A=1')")
 
 
+def prepare_once(kernel: Kernel, *cells: str) -> None:
+    """Prepare a kernel that tests share, and run these cells, at the first of the tests."""
+    if not hasattr(kernel, "test_ready"):
+        prepare(kernel)
+        for cell in cells:
+            kernel.run(cell)
+        kernel.test_ready = True  # type: ignore[attr-defined]
+
+
 def routes(version: str) -> tuple[str, ...]:
     """The routes that an ipykernel has."""
     return tuple(r for r in ROUTES if r != "subshell" or not version.startswith("6"))

@@ -20,11 +20,8 @@ STREAMS = {
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run("import json\nfrom opencode_jupyter import Tool, ToolResult, tool")
-        shared_kernel.run("ws = current().workspace")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    imports = "import json\nfrom opencode_jupyter import Tool, ToolResult, tool"
+    acts.prepare_once(shared_kernel, imports, "ws = current().workspace")
 
 
 def output(part: dict[str, Any]) -> str:

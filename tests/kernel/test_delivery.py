@@ -65,9 +65,7 @@ ENDINGS = {
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> Iterator[None]:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel)
     yield
     shared_kernel.run(
         "from opencode_jupyter.jupyter.extension_state import current; current().workspace.permissions.approved.clear()"

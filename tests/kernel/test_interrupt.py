@@ -38,10 +38,7 @@ ASKING = {"top": acts.SECRET, "def": f"def f():\n    {acts.SECRET}\nf()"}
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> Iterator[None]:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run("%tool bash true")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, "%tool bash true")
     yield
     shared_kernel.execute(
         "from opencode_jupyter.jupyter.extension_state import current\n"

@@ -131,9 +131,7 @@ NESTED = {
 @acts.OLDEST_AND_NEWEST
 @pytest.mark.parametrize("form", NESTED)
 def test_magics_in_odd_places(shared_kernel: Kernel, form: str) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel)
     code, asks = NESTED[form]
     cell = shared_kernel.submit(code.format(call="read .env"))
     seen: set[str] = set()

@@ -18,10 +18,7 @@ AWAITING = "r = %tool read .env\nprint('first', time.monotonic_ns())"
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run("%tool glob *.none")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, "%tool glob *.none")
 
 
 def stamp(text: str) -> int:

@@ -31,11 +31,7 @@ BOUND = 0.5
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run(SETUP)
-        shared_kernel.run("%tool glob *.none")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, SETUP, "%tool glob *.none")
 
 
 def panel(kernel: Kernel, what: str, **more: Any) -> dict[str, Any]:

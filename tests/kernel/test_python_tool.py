@@ -33,11 +33,11 @@ SOME = [*((code, "top") for code in ENDLESS if code != "lock"), ("loop", "def"),
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> Iterator[None]:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run("import asyncio, os, re, subprocess, sys, threading, time\nkept = {'a': [1, 2]}")
-        shared_kernel.run("%tool python 1")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(
+        shared_kernel,
+        "import asyncio, os, re, subprocess, sys, threading, time\nkept = {'a': [1, 2]}",
+        "%tool python 1",
+    )
     yield
     shared_kernel.execute("for c in list(current().workspace.calls.values()): c.abort()")
 

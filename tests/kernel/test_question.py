@@ -28,11 +28,7 @@ BATCH_IN_DEF = "def f():\n    r = %tool batch --from both\n    return r\nprint(f
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run(SETUP)
-        shared_kernel.run("%tool glob *.none")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, SETUP, "%tool glob *.none")
     shared_kernel.run("current().broker.has_page, current().broker.silent_cards = False, 0")
 
 

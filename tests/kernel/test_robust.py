@@ -119,11 +119,7 @@ FORMS = {"await": "%tool {name}", "def": "def f():\n    r = %tool {name}\n    re
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run(TOOLS)
-        shared_kernel.run("home = os.getcwd()")
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, TOOLS, "home = os.getcwd()")
 
 
 def check_fine(kernel: Kernel) -> None:

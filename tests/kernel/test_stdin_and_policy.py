@@ -22,10 +22,7 @@ os.environ.pop('OPENCODE_JUPYTER_ON_ASK', None)
 
 @pytest.fixture(autouse=True)
 def _loaded(shared_kernel: Kernel) -> None:
-    if not hasattr(shared_kernel, "test_ready"):
-        acts.prepare(shared_kernel)
-        shared_kernel.run("%tool glob *.none")  # what is imported at the first call is there
-        shared_kernel.test_ready = True  # type: ignore[attr-defined]
+    acts.prepare_once(shared_kernel, "%tool glob *.none")  # what is imported at the first call is there
     shared_kernel.run(FRESH)
 
 

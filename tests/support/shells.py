@@ -52,7 +52,7 @@ class Shell:
 
 @contextmanager
 def shell(folder: Path) -> Iterator[Shell]:
-    """A shell whose current folder is ``run_exclusive`` in `folder`; the extension's data goes beside it."""
+    """A shell whose current folder is ``work`` in `folder`; the extension's data goes beside it."""
     work = folder / "work"
     work.mkdir(exist_ok=True)
     before, environment = Path.cwd(), dict(os.environ)

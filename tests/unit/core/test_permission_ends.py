@@ -20,12 +20,9 @@ from opencode_jupyter.core.permission import (
     PermissionService,
     from_config,
 )
-from tests.support.asking import Log, start, until, waiting
+from tests.support.asking import ASK, S1, S2, Log, start, until, waiting
 
 pytestmark = pytest.mark.anyio
-
-ASK = from_config({"*": "ask"}, "opencode.json")
-S1, S2 = "ses_one", "ses_two"
 
 # ---- threads
 

@@ -11,12 +11,9 @@ from opencode_jupyter.core.errors import (
     PermissionRejectedError,
 )
 from opencode_jupyter.core.permission import PermissionQuery, PermissionService, Rule, from_config
-from tests.support.asking import Log, start, waiting
+from tests.support.asking import ASK, S1, S2, Log, start, waiting
 
 pytestmark = pytest.mark.anyio
-
-ASK = from_config({"*": "ask"}, "opencode.json")
-S1, S2 = "ses_one", "ses_two"
 
 # ---- decided by rule
 

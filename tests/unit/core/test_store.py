@@ -7,7 +7,6 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,18 +21,6 @@ from opencode_jupyter.core.store.store import Store
 from tests.support.storing import completed, tool_part
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "store.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    opened = Store(path)
-    yield opened
-    opened.close()
 
 
 async def test_parts_come_back_in_wire_form_with_the_extra_columns(store: Store, path: Path) -> None:

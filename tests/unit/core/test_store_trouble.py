@@ -10,7 +10,6 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,18 +21,6 @@ from opencode_jupyter.core.store.store import Store
 from tests.support.storing import completed, run_child, tool_part
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "store.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    opened = Store(path)
-    yield opened
-    opened.close()
 
 
 async def test_two_processes_write_at_once(path: Path, store: Store) -> None:

@@ -247,15 +247,21 @@ async def test_stopping_a_generator_that_never_waits(ws: Workspace) -> None:
             closed.set()
 
     ws.registry.register(endless)
+    watch = await aborted_call(ws, "endless")
+    assert closed.is_set()
+    assert "again" in watch.shown[-1]
+
+
+async def aborted_call(ws: Workspace, tool_id: str) -> Watch:
+    """What a call showed that is aborted once it shows ``again``."""
     watch = Watch()
-    call = ws.start("endless", on_update=watch)
+    call = ws.start(tool_id, on_update=watch)
     task = asyncio.create_task(call.run())
     await watch.until("again")
     call.abort()
     with pytest.raises(ToolAbortedError):
         await task
-    assert closed.is_set()
-    assert "again" in watch.shown[-1]
+    return watch
 
 
 async def test_stopping_a_generator_in_a_thread(ws: Workspace) -> None:
@@ -271,13 +277,7 @@ async def test_stopping_a_generator_in_a_thread(ws: Workspace) -> None:
             closed.set()
 
     ws.registry.register(endless)
-    watch = Watch()
-    call = ws.start("endless", on_update=watch)
-    task = asyncio.create_task(call.run())
-    await watch.until("again")
-    call.abort()
-    with pytest.raises(ToolAbortedError):
-        await task
+    await aborted_call(ws, "endless")
     assert await asyncio.to_thread(closed.wait, 10)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from opencode_jupyter.core.errors import PermissionCorrectedError, ToolAbortedEr
 from opencode_jupyter.jupyter.cards.call_json import card_part
 from opencode_jupyter.jupyter.cards.wording import decision_words, state_words
 from opencode_jupyter.jupyter.kernel.approvals import Broker
-from tests.support.shells import Shell, shell
+from tests.support.shells import Shell
 from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
@@ -114,12 +114,6 @@ class Shown:
 
     def set_requests(self, asks: dict[str, list[Any]]) -> None:
         self.places += [view.position for views in asks.values() for view in views]
-
-
-@pytest.fixture
-def ip(tmp_path: Path) -> Iterator[Shell]:
-    with shell(tmp_path) as made:
-        yield made
 
 
 def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:

@@ -35,14 +35,6 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 @pytest.fixture
-def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path))
-    with shell(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def remote() -> Iterator[tuple[AuthServer, str]]:
     with auth_server() as authorization, mcp_remote(authorization) as url:
         yield authorization, url

@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -18,19 +17,11 @@ from opencode_jupyter.core.sessions import Session
 from opencode_jupyter.jupyter.magics.sessions import short_time
 from tests.support.fake_model import FakeModel, Turn
 from tests.support.session_files import RECORDED, recorded
-from tests.support.shells import Shell, shell
+from tests.support.shells import Shell
 
 DATA = RECORDED[0].parent
 MAIN = "ses_dfd98db4affekMfNpMLLXje2Ns"
 CHILD = "ses_dfd98c8f7ffe2AKTbBtubtLBIL"
-
-
-@pytest.fixture
-def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path))
-    with shell(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
