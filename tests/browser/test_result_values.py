@@ -111,6 +111,6 @@ def test_values_on_cards(browser: support.Browser) -> None:
     for look in looks(notebook):
         for index in range(2, len(CELLS) + 2):  # axe-core reads what is drawn
             notebook.cell(index).scroll_into_view_if_needed()
-        assert notebook.evaluate(CHECK, [".oc-card"]) == [], look
+        assert notebook.evaluate(CHECK, [[".oc-card"], []]) == [], look
     assert notebook.errors == []
     notebook.close(keep=False)
