@@ -1,4 +1,4 @@
-"""A person answers while the cell runs: once, for the session, no with a word; awaited, blocking, several at once."""
+"""A person answers while the cell runs: once, or with a typed reason; awaited, blocking, several at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.acts import ALLOW_ONCE, DENY, SESSION, WORD, answer, asking, button, lab_only, project
+from tests.browser.acts import ALLOW_ONCE, SESSION, WORD, answer, asking, button, lab_only, project
 from tests.support.browser import Browser, Notebook
 
 pytestmark = pytest.mark.browser
@@ -31,26 +31,6 @@ def test_allow_once_awaited_and_in_a_function(browser: Browser) -> None:
     answer(notebook, 3)
     notebook.wait_text(3, "looped")
     assert notebook.errors == []
-    notebook.close()
-
-
-@lab_only
-def test_deny_of_a_persons_call_keeps_the_active_cell(browser: Browser) -> None:
-    notebook = project(
-        browser,
-        "deny",
-        "%tool bash rm -rf build",
-        "print(40 + 2)",
-    )
-    notebook.run(1, wait=False)
-    card = asking(notebook, 1)
-    expect(card.get_by_placeholder(WORD)).to_have_count(0)  # nobody to read it: a person called
-    notebook.page.keyboard.press("ArrowDown")  # as Shift+Enter leaves it
-    answer(notebook, 1, DENY)
-    notebook.wait_text(1, "PermissionRejectedError")
-    assert notebook.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 2
-    notebook.page.keyboard.press("Shift+Enter")
-    notebook.wait_text(2, "42")
     notebook.close()
 
 
@@ -174,24 +154,6 @@ def test_typing_into_a_request_keeps_the_active_cell_and_the_scroll_position(bro
     notebook.wait_text(7, "42")
     assert {index: notebook.count(index) for index in before} == before
     assert notebook.errors == []
-    notebook.close()
-
-
-@lab_only
-def test_allow_for_this_session_shows_the_patterns_and_asks_no_more(browser: Browser) -> None:
-    cells = ("%tool bash git status --short", "%tool bash git status", "%tool bash git log")
-    notebook = project(browser, "session", *cells)
-    notebook.run(1, wait=False)
-    card = asking(notebook, 1)
-    button(card, SESSION).click()
-    field = card.get_by_role("textbox", name="pattern").first
-    expect(field).to_have_value("git status *")
-    button(card, "Allow these for this session").click()
-    notebook.wait_idle(1)
-    notebook.run(2)
-    notebook.wait_text(2, "exit code 128")  # it ran: the project is no repository
-    notebook.run(3, wait=False)
-    answer(notebook, 3, DENY)
     notebook.close()
 
 
