@@ -18,11 +18,17 @@ from tests.support.workspaces import OpenWorkspace
 MODEL, AGENT = "anthropic:claude-sonnet-4-5", "build"
 
 
+@pytest.fixture(scope="module")
+def tools() -> list[Tool]:
+    """Made once: their schemas take most of the time."""
+    return make_tools()
+
+
 @pytest.fixture
-async def ws(open_workspace: OpenWorkspace, project: Path) -> Workspace:
+async def ws(open_workspace: OpenWorkspace, project: Path, tools: list[Tool]) -> Workspace:
     (project / ".git").mkdir()
     workspace = await open_workspace({}, store=False)
-    for entry in make_tools():
+    for entry in tools:
         workspace.registry.register(entry)
     return workspace
 
