@@ -26,7 +26,7 @@ LIMIT = 25
 """Calls that run; what is over is refused."""
 DISALLOWED = ("batch",)
 NOT_SUGGESTED = (INVALID, "patch", "apply_patch", *DISALLOWED)
-"""Left out where the message of an unknown tool names those there are."""
+"""Left out where the message of an unknown tool names those there are: OpenCode's list, with an older `patch`."""
 
 
 ANYTHING = {"type": "object", "properties": {}, "additionalProperties": {}}

@@ -170,7 +170,7 @@ async def _session(args: Parameters, ctx: ToolContext, caller: Session) -> tuple
 
 def _disabled_tools(workspace: ToolHost, agent: Agent, caller: Agent | None) -> list[str]:
     """The tools that the agent must not use within a task."""
-    off = ["todowrite", "todoread"]
+    off = ["todowrite", "todoread"]  # as in OpenCode: the list of tasks is the caller's
     if not any(rule.permission == "task" for rule in agent.permission):
         off.append("task")
     off += [str(name) for name in workspace.config.get("experimental", "primary_tools", default=()) or ()]
