@@ -45,6 +45,8 @@ def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
         return f"exit code {code}"
     if tool == "bash" and metadata.get("signal"):
         return f"ended by {metadata['signal']}"
+    if tool == "bash" and "exit" in metadata and code is None:  # by its time limit, or by a limit of its output
+        return "ended early"
     failed, total = metadata.get(UNSUCCESSFUL, metadata.get("failed")), metadata.get("totalCalls")
     if tool == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
         return f"{failed} of {total} failed"

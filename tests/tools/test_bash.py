@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from opencode_jupyter import PermissionRequest, Rule
+from opencode_jupyter.core.call_outcome import failure_of
 from opencode_jupyter.core.call_state import ToolPart
 from opencode_jupyter.core.errors import (
     InvalidArgumentsError,
@@ -70,6 +71,7 @@ async def test_the_time_limit(workspace: Workspace) -> None:
         "start\n\n\n<bash_metadata>\nbash tool terminated command after exceeding timeout 300 ms\n</bash_metadata>"
     )
     assert result.metadata["exit"] is None
+    assert failure_of("bash", result.metadata) == "ended early"
     assert await gone("sleep 41.5")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from opencode_jupyter.core.call_outcome import failure_of
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.result import ToolResult
@@ -182,6 +183,7 @@ async def test_too_much_output_ends_the_command(make: Make) -> None:
         result = await run(ws, "yes", by=by)
         assert time.monotonic() - began < 60, "the time limit ended it"
         assert "bash tool terminated command after 3,000,000 bytes of output" in result.output
+        assert failure_of("bash", result.metadata) == "ended early"
         assert result.output_path is not None
         assert os.path.getsize(result.output_path) < 5_000_000
 

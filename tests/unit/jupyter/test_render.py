@@ -130,9 +130,9 @@ def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
     ("tool", "metadata", "mark", "words"),
     [
         ("bash", {"exit": 127}, "✗", "exit code 127"),
+        ("bash", {"exit": None}, "✗", "ended early"),
         ("bash", {"exit": None, "signal": "SIGKILL"}, "✗", "ended by SIGKILL"),
         ("bash", {"exit": 0}, "✓", "completed"),
-        ("bash", {"exit": None}, "✓", "completed"),
         ("other", {"exit": 3}, "✓", "completed"),
         ("batch", {"failed": 1, "totalCalls": 3}, "✗", "1 of 3 failed"),
         ("batch", {"failed": 0, "unsuccessful": 2, "totalCalls": 3}, "✗", "2 of 3 failed"),
