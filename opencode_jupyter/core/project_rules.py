@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .config import Config, load_config
 from .config.files import display
-from .config.rule_changes import overlap
+from .config.rule_effects import overlap
 from .config.save import ConfigFiles, SavedRules, remove_rule
 from .errors import InvalidArgumentsError, ToolError
 from .option_checks import check_kind

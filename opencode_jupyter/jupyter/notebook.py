@@ -29,8 +29,8 @@ from .kernel.engine import Engine
 from .kernel.link import KernelLink
 from .kernel.open_notebooks import NotebookPages
 from .kernel.reply_channels import PolicyChannel, PromptChannel, policy_from
-from .magics.arguments import CallRequest
 from .magics.editor_requests import Editing
+from .magics.tool_line import CallRequest
 from .panel import Panel
 from .server_files import served_path
 from .settings import AgentState, Settings

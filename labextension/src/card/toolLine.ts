@@ -1,6 +1,6 @@
 /**
  * A call as text that makes it again: a `%tool` line or cell, and Python. What is written here
- * `opencode_jupyter/jupyter/magics/arguments.py` reads back to the same arguments; `tests/data/tool_lines.json` has cases that
+ * `opencode_jupyter/jupyter/magics/tool_line.py` reads back to the same arguments; `tests/data/tool_lines.json` has cases that
  * both sides are held to. Only the JupyterLab renderer needs it, so it is no part of the live card.
  */
 

@@ -1,4 +1,4 @@
-"""ModelResolver by name: everything between ``provider:model`` and the events of `agent.events`.
+"""Models by name: everything between ``provider:model`` and the events of `agent.events`.
 
 `ProviderModel` (`provider_model`) asks a model; a `ProviderAdapter` writes its requests and a `ResponseParser` reads
 its answers, one pair for each format: `openai`, `anthropic`, `google`. Nothing here uses a provider's own library:
@@ -33,7 +33,7 @@ async def resolve(workspace: ToolHost, name: str) -> Model:
 
 
 def known(workspace: ToolHost) -> list[ModelInfo]:
-    """ModelResolver for completion: those that the configuration lists, and well-known ones of providers with a key. No
+    """Models for completion: those that the configuration lists, and well-known ones of providers with a key. No
     network.
     """
     from .model_resolver import ModelResolver

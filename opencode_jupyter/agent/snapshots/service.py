@@ -140,7 +140,7 @@ class Snapshots:
             log.warning("%s", problem)
 
     async def _run(self, work: Callable[[Shadow], T]) -> T:
-        """Run `run_exclusive` on a thread with the shadow held; a cancel ends its git first."""
+        """Run `work` on a thread with the shadow held; a cancel ends its git first."""
         worktree = self._workspace.worktree
         program = shutil.which("git")
         if program is None:

@@ -19,7 +19,7 @@ from .. import atomic
 from ..errors import ToolError
 from ..flags import flag
 from ..permission import ACTIONS, Rule, expand
-from . import rule_changes
+from . import rule_effects
 from .config import Config
 from .files import display
 from .json_edit import JsonText, NotStrictError, read
@@ -355,11 +355,11 @@ def _arrangements(
 def _obstacle(before: Config, after: Config, new: Rule, keep_denies: bool) -> str:
     """Why a change must not be made; "" if it may."""
     old, rules = before.permission_rules, after.permission_rules
-    if keep_denies and (rule := rule_changes.undone_deny(old, rules, new)) is not None:
+    if keep_denies and (rule := rule_effects.undone_deny(old, rules, new)) is not None:
         return f"the rule {_describe_rule(rule)} denies a part of it"
-    if (rule := rule_changes.overruling_rule(rules, new)) is not None:
+    if (rule := rule_effects.overruling_rule(rules, new)) is not None:
         return f"the rule {_describe_rule(rule)} would still decide"
-    if (rule := rule_changes.changed_rule(old, rules, new)) is not None:
+    if (rule := rule_effects.changed_rule(old, rules, new)) is not None:
         return f"the rule {_describe_rule(rule)} would decide other cases than now"
     return ""
 

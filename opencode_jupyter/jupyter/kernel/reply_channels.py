@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...core.question_request import QuestionRequest
     from ...workspace import Workspace
     from .approvals import CardRequest
-    from .question_prompt import QuestionDialog
+    from .question_dialog import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 """Environment variable: ``deny`` (default) or ``allow`` where nobody is present."""
@@ -136,7 +136,7 @@ class PromptChannel:
             if isinstance(entry.request, PermissionRequest):
                 self._dialogs[entry.id] = PermissionDialog(entry.request)
             else:
-                from .question_prompt import QuestionDialog  # here: few calls ask questions at a prompt
+                from .question_dialog import QuestionDialog  # here: few calls ask questions at a prompt
 
                 self._dialogs[entry.id] = QuestionDialog(entry.request)
         return self._dialogs[entry.id]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..kernel.cell_runner import MakeJob
     from ..notebook import Notebook
     from .agent import AgentRequest
-    from .arguments import CallRequest
+    from .tool_line import CallRequest
 
 _LINE = ("tool", "tool_awaited", "agent", "agent_awaited", "tools", "permissions", "mcp", "sessions")
 _CELL = ("tool", "tool_awaited", "agent", "agent_awaited")
@@ -147,7 +147,7 @@ class ToolMagics(SettingTraits, _ShellMagics):
 
     def _read(self, line: str, cell: str | None, local_ns: dict[str, Any] | None) -> tuple[CallRequest | None, Any]:
         """The requested call; or the answer, where it needs no call (a list, help, a dry run, a handle)."""
-        from .arguments import parse
+        from .tool_line import parse
 
         workspace = self.notebook.workspace
         self._state.report_config_problems()

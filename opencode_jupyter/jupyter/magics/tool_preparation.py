@@ -18,7 +18,7 @@ from ...core.context import ToolContext
 from ...core.result import ToolResult
 from ...core.tool import Definition, Tool
 from ...workspace import Workspace
-from .arguments import CallRequest, tool_of
+from .tool_line import CallRequest, tool_of
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

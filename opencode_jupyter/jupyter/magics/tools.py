@@ -21,7 +21,7 @@ from .tool_preparation import prepare_all
 
 if TYPE_CHECKING:
     from ..notebook import Notebook
-    from .arguments import CallRequest
+    from .tool_line import CallRequest
 
 HISTORY = 20
 """Entries that a history shows by default."""

@@ -6,9 +6,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
-from ..magics.arguments import parse
 from ..magics.help import deciding_rule, rules_in_force, source_of, summary
 from ..magics.parameters import Field, choices, kinds, spec_of
+from ..magics.tool_line import parse
 from ..magics.tool_preparation import prepare_in_background
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.config import Config, load_config
-from opencode_jupyter.core.config.rule_changes import covers, overlap
+from opencode_jupyter.core.config.rule_effects import covers, overlap
 from opencode_jupyter.core.config.save import ConfigFiles, remove_rule
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.core.permission import evaluate

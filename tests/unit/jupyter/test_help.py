@@ -10,9 +10,9 @@ from typing import Literal
 import pytest
 
 from opencode_jupyter import Rule, Workspace, tool
-from opencode_jupyter.jupyter.magics.arguments import parse
 from opencode_jupyter.jupyter.magics.help import ToolHelp, tool_list
 from opencode_jupyter.jupyter.magics.parameters import Spec
+from opencode_jupyter.jupyter.magics.tool_line import parse
 from opencode_jupyter.jupyter.tables import Table
 
 

@@ -13,7 +13,7 @@ from opencode_jupyter import InvalidArgumentsError, PermissionRejectedError, Unk
 from opencode_jupyter.core.permission import PermissionRequest
 from opencode_jupyter.jupyter.cards.approval_json import RequestView, digest_of
 from opencode_jupyter.jupyter.kernel.reply_channels import prompt_text, unattended_denial
-from opencode_jupyter.jupyter.magics.arguments import tool_of
+from opencode_jupyter.jupyter.magics.tool_line import tool_of
 from tests.support.shells import Shell, shell
 from tests.support.tool_files import write
 

@@ -15,7 +15,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from opencode_jupyter import Tool, Workspace
-from opencode_jupyter.jupyter.magics.arguments import parse
+from opencode_jupyter.jupyter.magics.tool_line import parse
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "data" / "tool_lines.json").read_text())
 SEARCH = {

@@ -14,9 +14,9 @@ from opencode_jupyter.agent.tools import agent_tools
 from opencode_jupyter.core.config.models import PERMISSIONS
 from opencode_jupyter.core.permission.modes import MODES
 from opencode_jupyter.core.registry import ORDER
-from opencode_jupyter.jupyter.magics.arguments import parse
 from opencode_jupyter.jupyter.magics.help import ToolHelp, tool_list
 from opencode_jupyter.jupyter.magics.parameters import Spec
+from opencode_jupyter.jupyter.magics.tool_line import parse
 from opencode_jupyter.tools import builtin_tools
 from tests.support.shells import Shell, shell
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter import InvalidArgumentsError, ToolError, Workspace
-from opencode_jupyter.jupyter.magics.arguments import parse
 from opencode_jupyter.jupyter.magics.line_syntax import next_word, quote, words
+from opencode_jupyter.jupyter.magics.tool_line import parse
 
 
 @settings(deadline=None)  # the machine may be busy

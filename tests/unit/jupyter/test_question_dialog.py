@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.question_request import Question, QuestionRequest, parse_answers, parse_questions
-from opencode_jupyter.jupyter.kernel.question_prompt import TRIES, QuestionDialog, parse_choice
+from opencode_jupyter.jupyter.kernel.question_dialog import TRIES, QuestionDialog, parse_choice
 
 LABELS = ["SQLite", "PostgreSQL", "My SQL"]
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from opencode_jupyter import InvalidArgumentsError, Tool, ToolError, UnknownToolError, Workspace, tool
-from opencode_jupyter.jupyter.magics.arguments import CallRequest, parse
+from opencode_jupyter.jupyter.magics.tool_line import CallRequest, parse
 
 SEARCH = {
     "type": "object",
