@@ -297,7 +297,6 @@ class ConfigError(ToolError):
     """A config file can't be used.
 
     Attributes:
-        problem: what is wrong, without the position.
         path: the file.
         line: 1-based line, if known.
     """
@@ -305,6 +304,5 @@ class ConfigError(ToolError):
     def __init__(self, message: str, *, path: str = "", line: int | None = None) -> None:
         where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
         super().__init__(where + message)
-        self.problem = message
         self.path = path
         self.line = line

@@ -195,7 +195,7 @@ class ToolHost:
         self.use_config(self._read_config(self.directory, self.worktree))
 
     def warnings(self) -> list[ConfigWarning]:
-        """What is wrong in files that were read: configuration, agents, skills, tool files. The rest of them works."""
+        """What is wrong in files that were read (configuration, skills, tool files); the rest of them works."""
         return [*self.config.warnings, *(warning for list_more in self.warning_lists for warning in list_more())]
 
     def save_rules(

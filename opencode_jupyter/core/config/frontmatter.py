@@ -98,7 +98,12 @@ def _fields(text: str, path: str) -> dict[str, Any]:
         raise ConfigError(f"the front matter is not YAML: {problem}: {shown}", path=path, line=line + 2) from error
     except RecursionError as error:
         raise ConfigError("the front matter is nested too deeply", path=path, line=2) from error
-    except (ValueError, LookupError, AttributeError) as error:  # a tag that does not fit its value, a number too long
+    except (
+        ValueError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+    ) as error:  # a tag that does not fit its value, a number too long
         raise ConfigError(f"the front matter has a value that can't be read: {error}", path=path, line=2) from error
     if fields is None:
         return {}

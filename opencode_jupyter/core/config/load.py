@@ -314,10 +314,8 @@ class ConfigLoader:
     def agents(self, folder: Path, owner: Owner) -> None:
         """Add the agents written as Markdown files.
 
-        A broken file of the project is reported and left out: it must not keep everything else from running.
-
         Raises:
-            ConfigError: a file of the user's own is broken: its rules must not get lost unnoticed.
+            ConfigError: a file is broken; without it the rules it sets would get lost.
         """
         stamps = {path: stamp(path) for path in (folder / name for name in AGENT_FOLDERS)}
         self.config.stamps |= stamps
@@ -327,18 +325,13 @@ class ConfigLoader:
 
         for path, section, name in agent_files(folder):
             self.config.stamps[path] = stamp(path)
-            try:
-                data = {section: {name: read_agent(path)}}
-                label = display(path, self.project, self.config.home)
-                self.add(data, label, str(path), written=data if owner is Owner.PROJECT else None)
-            except ConfigError as error:
-                if owner is not Owner.PROJECT:
-                    raise
-                self.warn(f"{error.problem}, so this agent is ignored", str(path), error.line)
+            data = {section: {name: read_agent(path)}}
+            label = display(path, self.project, self.config.home)
+            self.add(data, label, str(path), written=data if owner is Owner.PROJECT else None)
 
-    def warn(self, message: str, path: str, line: int | None = None) -> None:
+    def warn(self, message: str, path: str) -> None:
         """Report a problem that is no entry's."""
-        self.config.warnings.append(ConfigWarning(message, path, line))
+        self.config.warnings.append(ConfigWarning(message, path))
 
     def _set_origins(self, value: Mapping[str, Any], keys: Keys, origin: Origin, *, keep: bool = False) -> None:
         """Note the source of each entry; with `keep` only of entries that have none."""
