@@ -263,13 +263,15 @@ def fill(text: str, user_ns: Mapping[str, Any]) -> str:
     return VARIABLE.sub(value, text)
 
 
-def check_filled(word: LineWord, line: str, user_ns: Mapping[str, Any]) -> None:
-    """Check that every ``{name}`` in a word is a value of the user's, which `fill` has filled in.
+def check_filled(word: LineWord, filled: str, line: str, user_ns: Mapping[str, Any]) -> None:
+    """Check that `fill` has filled in every ``{name}`` of a word.
 
     Raises:
         InvalidArgumentsError: one is not; the message says how to keep the braces.
     """
     for match in VARIABLE.finditer(word.raw):
+        if match.group() not in filled:
+            continue
         try:
             _check_variable(match["head"], user_ns)
             _evaluated(match["expression"], user_ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
@@ -113,7 +114,7 @@ def _add(line: PermissionLine) -> Confirmation:
     permission, note = permission_named(workspace, rest[0].text)
     notes = [note] if note else []
     patterns = _patterns(permission, rest[1:], text)
-    notes += _exact_commands(action, permission, patterns)
+    notes += _exact_commands(action, permission, patterns, project=project)
     if project:
         return _save(workspace, permission, patterns, action, notes, agent)
     rules, warnings = add_rules(workspace, action, permission, patterns, agent)
@@ -271,14 +272,15 @@ def _patterns(permission: str, rest: list[LineWord], line: str) -> list[str]:
     return [word.text if word.key is None else line[word.start : word.end] for word in rest]
 
 
-def _exact_commands(action: Action, permission: str, patterns: list[str]) -> list[str]:
+def _exact_commands(action: Action, permission: str, patterns: list[str], *, project: bool) -> list[str]:
     """A note for each command without ``*`` or ``?``, which a person may expect to match with arguments too."""
     if permission != OF_COMMANDS:
         return []
+    option = f" {PROJECT}" if project else ""
     exact = [pattern for pattern in patterns if not any(char in pattern for char in "*?")]
     return [
         f"{permission} {command} matches this command only as it is written. With arguments too: "
-        f"%permissions {action} {permission} {command} *"
+        f"%permissions {action} {permission} {shlex.quote(command + ' *')}{option}"
         for command in exact
     ]
 

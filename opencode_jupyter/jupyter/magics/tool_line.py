@@ -349,7 +349,7 @@ class _Arguments:
         elif word.raw == word.text:
             text = fill(word.text, self.user_ns)
             if field.name in PATH_ARGUMENTS and self.spec.tool.card.path and not os.path.lexists(text):
-                check_filled(word, self.line, self.user_ns)
+                check_filled(word, text, self.line, self.user_ns)
         else:
             text = word.text
         value = from_text(field, text, word.raw)

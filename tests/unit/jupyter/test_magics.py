@@ -291,7 +291,7 @@ def test_a_command_pattern_without_quotes_stays_one(ip: Shell) -> None:
 
 def test_a_rule_for_one_command_says_what_it_matches(ip: Shell) -> None:
     ip.run("%permissions deny bash git push")
-    line = "%permissions deny bash git push *"
+    line = "%permissions deny bash 'git push *'"
     note = f"bash git push matches this command only as it is written. With arguments too: {line}"
     assert ip.printed.splitlines() == ["Added until the kernel ends: deny bash git push.", note]
     for command, action in (("git push", "deny"), ("git push origin", "allow")):
@@ -299,6 +299,8 @@ def test_a_rule_for_one_command_says_what_it_matches(ip: Shell) -> None:
     ip.run(line)
     for command, action in (("git push", "deny"), ("git push origin", "deny"), ("git pushx", "allow")):
         assert ip.run(f"%permissions test bash {command}").records[0]["action"] == action
+    ip.run("%permissions deny bash 'git commit -m \"x y\"' --project")
+    assert ip.printed.splitlines()[-1].endswith("%permissions deny bash 'git commit -m \"x y\" *' --project")
 
 
 def test_lines_that_change_rules_print_a_line_each(ip: Shell) -> None:
