@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LOAD = 15.0
+LOAD = 30.0
 """Seconds a file has to load."""
 HUNG = 2.0
 """Seconds in which the worker has to answer after a call was stopped; else the tool blocks it, and it is ended."""
