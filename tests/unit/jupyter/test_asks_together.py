@@ -75,9 +75,10 @@ async def test_a_call_says_that_another_one_changes_its_file_first(workspace: Wo
 async def test_a_call_that_waits_for_another_can_be_stopped_and_leaves_the_file_free(workspace: Workspace) -> None:
     await workspace.call("read", {"filePath": "a.txt"})
     first, second = edit(workspace, "one", "1"), edit(workspace, "two", "2")
-    tasks = [asyncio.create_task(call.run()) for call in (first, second)]
-    await until(lambda: words(second).startswith("waiting for another"))
+    tasks = [asyncio.create_task(first.run())]
     await until(workspace.permissions.pending)
+    tasks.append(asyncio.create_task(second.run()))
+    await until(lambda: words(second).startswith("waiting for another"))
     second.abort()
     with pytest.raises(ToolAbortedError):
         await tasks[1]
