@@ -45,23 +45,20 @@ for _tag, _pattern, _first in (
     _FrontMatterLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), [*_first])
 
 
-def agent_files(folder: Path) -> Iterator[tuple[Path, str, str]]:
-    """The agents and modes of a config folder: file, section (``agent`` or ``mode``), name."""
+def markdown_agents(folder: Path) -> Iterator[tuple[Path, str, str, dict[str, Any]]]:
+    """The agents and modes of a config folder: file, section (``agent`` or ``mode``), name, fields with ``prompt``.
+
+    Raises:
+        ConfigError: a file can't be read, or its fields are not understood.
+    """
     for section, pattern in (("agent", "**/*.md"), ("mode", "*.md")):
         for parent in (folder / section, folder / f"{section}s"):
             for path in sorted(parent.glob(pattern)):
-                if path.is_file():
-                    yield path, section, path.relative_to(parent).with_suffix("").as_posix()
-
-
-def read_agent(path: Path) -> dict[str, Any]:
-    """The fields of an agent's file, with its text as the ``prompt``.
-
-    Raises:
-        ConfigError: it can't be read, or its fields are not understood.
-    """
-    fields, body = split(read_text(path) or "", path=str(path))
-    return {**fields, "prompt": body.strip()}
+                text = read_text(path) if path.is_file() else None
+                if text is not None:
+                    fields, body = split(text, path=str(path))
+                    name = path.relative_to(parent).with_suffix("").as_posix()
+                    yield path, section, name, {**fields, "prompt": body.strip()}
 
 
 def split(text: str, *, path: str = "") -> tuple[dict[str, Any], str]:
@@ -98,12 +95,8 @@ def _fields(text: str, path: str) -> dict[str, Any]:
         raise ConfigError(f"the front matter is not YAML: {problem}: {shown}", path=path, line=line + 2) from error
     except RecursionError as error:
         raise ConfigError("the front matter is nested too deeply", path=path, line=2) from error
-    except (
-        ValueError,
-        LookupError,
-        AttributeError,
-        OverflowError,
-    ) as error:  # a tag that does not fit its value, a number too long
+    # a tag that does not fit its value, a number too long
+    except (ValueError, LookupError, AttributeError, OverflowError) as error:
         raise ConfigError(f"the front matter has a value that can't be read: {error}", path=path, line=2) from error
     if fields is None:
         return {}

@@ -321,11 +321,11 @@ class ConfigLoader:
         self.config.stamps |= stamps
         if not any(stamps.values()):
             return
-        from .frontmatter import agent_files, read_agent
+        from .frontmatter import markdown_agents
 
-        for path, section, name in agent_files(folder):
+        for path, section, name, entry in markdown_agents(folder):
             self.config.stamps[path] = stamp(path)
-            data = {section: {name: read_agent(path)}}
+            data = {section: {name: entry}}
             label = display(path, self.project, self.config.home)
             self.add(data, label, str(path), written=data if owner is Owner.PROJECT else None)
 
