@@ -26,6 +26,16 @@ async def request_secret_reads(ctx: ToolContext, paths: Sequence[str], metadata:
         await ctx.ask("read", names, names, metadata)
 
 
+def denied_reads(ctx: ToolContext) -> Callable[[str], bool] | None:
+    """Make a function that tells the files whose reading a rule denies; None where no rule denies a reading."""
+    call = ctx.workspace.calls.get(ctx.call_id)
+    rules = call.ruleset if call is not None else []
+    if not any(rule.action == "deny" and match("read", rule.permission) for rule in rules):
+        return None
+    action = read_actions(ctx)
+    return lambda path: action(path) == "deny"
+
+
 def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
     """Make a function that gives the action of the ``read`` rules for a file that another tool shows.
 

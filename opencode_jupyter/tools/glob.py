@@ -17,7 +17,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from . import _path_checks
 from ._path_checks import assert_external
-from ._secret_files import read_actions
+from ._secret_files import denied_reads
 from .builtin import builtin
 from .ripgrep import Search, resolve_folder, without_checkpoints
 
@@ -69,8 +69,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
         ],
         folder,
     )
-    action = read_actions(ctx)
-    newest = Newest(folder, LIMIT, is_hidden=lambda path: action(path) == "deny")
+    newest = Newest(folder, LIMIT, is_hidden=denied_reads(ctx))
     async for names in search.names():
         newest.add(names)
     if search.code not in (0, 1) and not newest.count:
@@ -81,7 +80,7 @@ async def glob(args: Parameters, ctx: ToolContext) -> ToolResult:
 class Newest:
     """Keeps the newest of many files: all that may still count are gathered, and thinned out now and then."""
 
-    def __init__(self, folder: Path, limit: int, is_hidden: Callable[[str], bool] = lambda path: False) -> None:
+    def __init__(self, folder: Path, limit: int, is_hidden: Callable[[str], bool] | None = None) -> None:
         self.count = 0
         self._is_hidden = is_hidden
         self._prefix = os.fsencode(folder).rstrip(b"/") + b"/"
@@ -92,10 +91,10 @@ class Newest:
 
     def add(self, names: list[bytes], stat: Callable[[bytes], os.stat_result] = os.stat) -> None:
         """Look at files, given by their paths in the folder, each beginning with ``./``."""
-        prefix, files, bound = self._prefix, self._kept, self._bound
+        prefix, files, bound, is_hidden = self._prefix, self._kept, self._bound, self._is_hidden
         for name in names:
             path = prefix + name[2:]
-            if self._is_hidden(os.fsdecode(path)):
+            if is_hidden is not None and is_hidden(os.fsdecode(path)):
                 continue
             self.count += 1
             try:

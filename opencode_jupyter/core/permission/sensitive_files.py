@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
-# Compiled at their first use, by `re`: that of the names takes 3 ms.
 _NAMES = (
     r"(?:^|/)(?:\.git/(?:.*/)?(?:hooks|config(?:\.worktree)?|commondir|info/attributes)|\.gitconfig|\.opencode"
     r"|opencode\.jsonc?|config\.toml|\.envrc|\.profile"
@@ -27,9 +27,15 @@ _KEYS = (
 )
 
 
+@cache
+def _ignoring_case(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)  # at its first use: that of the names takes 3 ms
+
+
 def is_key_file(path: str) -> bool:
-    """Whether a file holds a key or passwords, by its name."""
-    return re.search(_KEYS, path, re.IGNORECASE) is not None
+    """Whether a file holds a key or passwords, by its name and that of its folder. A search asks for each file."""
+    folder = path.rfind("/", 0, max(0, path.rfind("/")))
+    return _ignoring_case(_KEYS).search(path, max(0, folder)) is not None
 
 
 def is_startup_file(path: str, *, folder: bool = False, edit: bool = False) -> bool:
@@ -41,4 +47,4 @@ def is_startup_file(path: str, *, folder: bool = False, edit: bool = False) -> b
         edit: a tool for files changes it, or the rule is one about that.
     """
     kinds = [_NAMES, *([_FOLDERS] if folder else []), *([_EDITED] if edit else [])]
-    return any(re.search(kind, path, re.IGNORECASE) for kind in kinds)
+    return any(_ignoring_case(kind).search(path) for kind in kinds)
