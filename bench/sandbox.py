@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.runtime.sandbox.confine import backend
+from opencode_jupyter.sandbox.confine import backend
 
 from ._measure import Options, Row
 

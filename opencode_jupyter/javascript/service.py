@@ -15,7 +15,7 @@ from ..core.errors import ToolError
 from ..core.threads import LoopThread
 from ..core.tool import Definition, Tool, checked_elsewhere
 from ..core.tool_source import ToolFileError
-from ..runtime.sandbox.service import Sandbox
+from ..sandbox.service import Sandbox
 from . import calls, runtime
 from .errors import WorkerEndedError, unloadable
 from .runtime import Runtime, RuntimeKind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..core.context import ToolContext
     from ..core.host import ToolHost
     from ..core.result import ToolResult
-    from ..runtime.sandbox.startup_files import StartupFiles
+    from ..sandbox.startup_files import StartupFiles
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from .errors import WorkerEndedError
 from .runtime import Runtime
 
 if TYPE_CHECKING:
-    from ..runtime.sandbox.policy import SandboxPolicy
+    from ..sandbox.policy import SandboxPolicy
     from ..tools.process.stdio import Stdio
 
 log = logging.getLogger(__name__)

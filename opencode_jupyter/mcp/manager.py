@@ -193,7 +193,7 @@ class McpServers:
         """
 
         async def call() -> ToolResult:
-            from ..runtime.sandbox.service import Sandbox
+            from ..sandbox.service import Sandbox
             from .connection import ServerCall  # here, as below: the SDK takes long to import
             from .results import error_of, result_of
 

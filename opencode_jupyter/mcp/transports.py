@@ -36,7 +36,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
-from ..runtime.sandbox.service import Sandbox
+from ..sandbox.service import Sandbox
 from ..tools.process.environment import clean_environment
 from ..tools.process.stdio import start_stdio
 from .connection import LiveClient, ServerConnection

@@ -14,9 +14,9 @@ from ..core.permission import Rule
 from ..core.permission.request import SANDBOX
 from ..core.permission.rules import NOT_ANALYSED, STRICT
 from ..core.threads import run_in_thread
-from ..runtime.sandbox.policy import SandboxPolicy
-from ..runtime.sandbox.service import Sandbox
-from ..runtime.sandbox.startup_files import SHOWN, StartupFiles
+from ..sandbox.policy import SandboxPolicy
+from ..sandbox.service import Sandbox
+from ..sandbox.startup_files import SHOWN, StartupFiles
 from ._secret_files import request_secret_reads
 from .shell.analysis import analyse, unreadable
 from .shell.shell_requests import Reading, ShellRequests, exact_rule
@@ -203,7 +203,7 @@ class CommandSandbox:
 
     def blocked(self, output: str, cwd: Path) -> str | None:
         """What the sandbox kept the failed command from doing; None if it was not the sandbox."""
-        from ..runtime.sandbox.denials import blocked_by  # here: it is for failed commands
+        from ..sandbox.denials import blocked_by  # here: it is for failed commands
 
         return blocked_by(self.policy, output, str(cwd)) if self.policy is not None else None
 

@@ -111,7 +111,7 @@ class _Run:
     """One run of the command, to be started once."""
 
     def __init__(self, ctx: ToolContext, args: Parameters, cwd: Path, limit: float) -> None:
-        from ..runtime.sandbox.service import Sandbox
+        from ..sandbox.service import Sandbox
 
         self._ctx, self._args, self._cwd, self._limit = ctx, args, cwd, limit
         self._live = _LiveOutput(ctx, args.description, ctx.workspace.service(Sandbox).settings.output)

@@ -22,14 +22,14 @@ import anyio.to_thread
 from ..core import atomic
 from ..core.flags import flag
 from ..core.permission.sensitive_files import is_startup_file
-from ..runtime.sandbox.service import Sandbox
+from ..sandbox.service import Sandbox
 from ._path_checks import find_program
 from .process.child import spawn
 from .process.environment import clean_environment
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from ..runtime.sandbox.policy import SandboxPolicy
+    from ..sandbox.policy import SandboxPolicy
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from opencode_jupyter.core.call_outcome import failure_of
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.runtime.sandbox import bubblewrap
-from opencode_jupyter.runtime.sandbox.confine import backend
-from opencode_jupyter.runtime.sandbox.landlock import abi
-from opencode_jupyter.runtime.sandbox.service import Sandbox
+from opencode_jupyter.sandbox import bubblewrap
+from opencode_jupyter.sandbox.confine import backend
+from opencode_jupyter.sandbox.landlock import abi
+from opencode_jupyter.sandbox.service import Sandbox
 from opencode_jupyter.workspace import Workspace
 from tests.support.workspaces import OpenWorkspace
 

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from opencode_jupyter.core.errors import ToolError
-from opencode_jupyter.runtime.sandbox.confine import backend
-from opencode_jupyter.runtime.sandbox.service import Sandbox
+from opencode_jupyter.sandbox.confine import backend
+from opencode_jupyter.sandbox.service import Sandbox
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import ToolFiles

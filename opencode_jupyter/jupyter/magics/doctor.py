@@ -122,8 +122,8 @@ def _search(notebook: Notebook) -> Check:
 
 def _sandbox(notebook: Notebook) -> Check:
     """The sandboxes of the operating system, and a better one."""
-    from ...runtime.sandbox.confine import describe
-    from ...runtime.sandbox.service import Sandbox
+    from ...sandbox.confine import describe
+    from ...sandbox.service import Sandbox
 
     service = notebook.workspace.service(Sandbox)
     used = service.backend

@@ -13,9 +13,9 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule, expand
 from ...core.permission.modes import BYPASS, MODES, mode_of, set_mode
 from ...core.project_rules import file_of
-from ...runtime.sandbox.confine import describe
-from ...runtime.sandbox.policy import PROFILES, Profile
-from ...runtime.sandbox.service import Sandbox
+from ...sandbox.confine import describe
+from ...sandbox.policy import PROFILES, Profile
+from ...sandbox.service import Sandbox
 from ..cards.call_json import decision_json
 from ..cards.wording import decision_sentence
 from ..tables import Confirmation, Notice, Table, WarningNotice

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import ToolError
-from ...runtime.sandbox.policy import SandboxPolicy
+from ...sandbox.policy import SandboxPolicy
 from ..process.environment import clean_environment
 from ..process.stdio import Stdio, start_stdio
 from . import servers

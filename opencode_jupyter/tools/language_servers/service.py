@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import ToolError
 from ...core.flags import flag
 from ...core.threads import LoopThread
-from ...runtime.sandbox.service import Sandbox
+from ...sandbox.service import Sandbox
 from . import operations, servers
 from .client import DIAGNOSTIC, REQUEST, Client
 from .json_rpc import RpcError, ServerFailedError

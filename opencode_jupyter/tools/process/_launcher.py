@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from ...runtime.sandbox.confine import Confined
+from ...sandbox.confine import Confined
 
 _PROGRAM = Path(__file__).with_name("_supervisor.py")
 _lock = threading.Lock()

@@ -20,8 +20,8 @@ from typing import NamedTuple, Protocol
 import anyio
 
 from ...core.threads import call_soon
-from ...runtime.sandbox.confine import Confined, confine
-from ...runtime.sandbox.policy import SandboxPolicy
+from ...sandbox.confine import Confined, confine
+from ...sandbox.policy import SandboxPolicy
 from . import _launcher
 
 IDLE = 0.1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
-from ...runtime.sandbox.policy import SandboxPolicy
+from ...sandbox.policy import SandboxPolicy
 from .child import DRAIN, STOP, Exit, ProcessHandle, exit_of, start_process
 
 _CHUNK = 1 << 18

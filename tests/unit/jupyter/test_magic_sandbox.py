@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import InvalidArgumentsError
-from opencode_jupyter.runtime.sandbox.confine import backend
+from opencode_jupyter.sandbox.confine import backend
 from tests.support.shells import Shell, shell
 
 

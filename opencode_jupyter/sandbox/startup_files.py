@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...core import atomic
-from ...core.errors import ToolError
-from ...core.paths import make_private_folder
+from ..core import atomic
+from ..core.errors import ToolError
+from ..core.paths import make_private_folder
 from .policy import SandboxPolicy
 
 if TYPE_CHECKING:
-    from ...core.result import ToolResult
+    from ..core.result import ToolResult
 
 log = logging.getLogger(__name__)
 _FILES = (("", "opencode.json"), ("", "opencode.jsonc"), ("", ".envrc"), ("", ".opencode"))

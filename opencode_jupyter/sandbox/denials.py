@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from ...core.errors import ToolError
-from ...core.paths import follow_links
+from ..core.errors import ToolError
+from ..core.paths import follow_links
 from .policy import SandboxPolicy, is_within
 
 _REFUSED = re.compile(

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core import ids
-from ...core.permission import Rule, evaluate
-from ...core.permission.rules import NOT_ANALYSED
-from ...core.wildcard import match
+from ..core import ids
+from ..core.permission import Rule, evaluate
+from ..core.permission.rules import NOT_ANALYSED
+from ..core.wildcard import match
 from .confine import backend
 from .policy import (
     Limits,
@@ -28,7 +28,7 @@ from .policy import (
 )
 
 if TYPE_CHECKING:
-    from ...core.host import ToolHost
+    from ..core.host import ToolHost
     from .startup_files import StartupFiles
 
 UNAVAILABLE = "this machine has no sandbox"

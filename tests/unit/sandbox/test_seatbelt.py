@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from opencode_jupyter.runtime.sandbox.confine import seatbelt_command
-from opencode_jupyter.runtime.sandbox.policy import SandboxPolicy
+from opencode_jupyter.sandbox.confine import seatbelt_command
+from opencode_jupyter.sandbox.policy import SandboxPolicy
 
 
 def test_paths_stand_in_a_profile_as_they_are() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_jupyter.runtime.sandbox.policy import SandboxPolicy
-from opencode_jupyter.runtime.sandbox.startup_files import StartupFiles
+from opencode_jupyter.sandbox.policy import SandboxPolicy
+from opencode_jupyter.sandbox.startup_files import StartupFiles
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""What tools are built on that belongs to no single tool."""
