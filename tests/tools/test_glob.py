@@ -15,6 +15,7 @@ from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.core.errors import ToolError
 from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.workspace import Workspace
+from tests.support.workspaces import OpenWorkspace
 
 pytestmark = pytest.mark.anyio
 
@@ -165,3 +166,17 @@ async def test_times_in_records_pass_through_batch_map_and_saved_parts(workspace
     for session in workspace.sessions.list():
         assert json.loads(json.dumps(await export(workspace, session)))["info"]["id"] == session.id
     assert {call["tool"] for call in json.loads(json.dumps(await workspace.store.calls()))} == {"glob", "batch"}
+
+
+@pytest.mark.parametrize("pattern", ["secret*", "{project}/secret*", "*.key"])
+async def test_files_whose_reading_a_rule_denies_are_left_out(
+    project: Path, open_workspace: OpenWorkspace, pattern: str
+) -> None:
+    """Neither listed nor counted; a rule that only asks hides no name."""
+    for name in ("secret.key", "open.env", "plain.txt"):
+        make(project, name)
+    read = {"*": "allow", "*.env": "ask", pattern.format(project=project): "deny"}
+    denying = await open_workspace({"permission": {"*": "allow", "read": read}})
+    result = await denying.call("glob", {"pattern": "*"})
+    assert sorted(result.output.splitlines()) == [str(project / "open.env"), str(project / "plain.txt")]
+    assert result.metadata["count"] == 2
