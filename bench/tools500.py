@@ -41,7 +41,7 @@ def spent(work):
 
 def tab(line):
     with provisionalcompleter():
-        return [one.text for one in shell.Completer.completions(line, len(line))]
+        return [completion.text for completion in shell.Completer.completions(line, len(line))]
 
 load = spent(lambda: shell.run_line_magic("load_ext", "opencode_jupyter"))
 from opencode_jupyter.jupyter.extension_state import find_state
@@ -55,21 +55,21 @@ tabs = [spent(lambda: tab("%tool ")) for _ in range(15)]
 arguments = [spent(lambda: tab("%tool many_7 ")) for _ in range(15)]
 assert "count_7=" in tab("%tool many_7 ")
 
-def offered():
+def model_tools():
     work = notebook.workspace.registry.tools("anthropic:claude-sonnet-4-5", "build")
-    return [one.parameters for one in notebook.engine.submit(work).result()]
+    return [tool.parameters for tool in notebook.engine.submit(work).result()]
 
-assert len(offered()) > {count}
-models = [spent(offered) for _ in range(15)]
+assert len(model_tools()) > {count}
+models = [spent(model_tools) for _ in range(15)]
 from pydantic import TypeAdapter
-kinds = [one.static.definition.parameters for one in notebook.workspace.registry.offered()
-         if one.static is not None and one.id.startswith("many_")]
+kinds = [entry.static.definition.parameters for entry in notebook.workspace.registry.offered()
+         if entry.static is not None and entry.id.startswith("many_")]
 peer = min(spent(lambda: [kind.model_json_schema() for kind in kinds]) for _ in range(3))
 print("@" + json.dumps([min(tabs), min(arguments), min(models), peer]))
 """
 
 _FILES = """
-assert not any(name.startswith("many_") for name in notebook.workspace.registry.names()), "no file was wanted yet"
+assert not any(name.startswith("many_") for name in notebook.workspace.registry.names()), "no file was loaded yet"
 first = spent(lambda: tab("%tool "))
 start = time.perf_counter()
 while "many_7" not in notebook.workspace.registry.names():
@@ -98,7 +98,7 @@ def run(options: Options) -> list[Row]:
     project.mkdir()
     server = {"type": "local", "command": [sys.executable, "-c", "import time; time.sleep(600)"]}
     (project / "opencode.json").write_text(json.dumps({"mcp": {"slow": server}}))
-    load, first, later = min(_in_process(_SHARED + _FILES, files) for _ in range(3))
+    load, first, later = map(min, zip(*(_in_process(_SHARED + _FILES, files) for _ in range(3)), strict=True))
     return [
         _row(f"%tool <Tab>, {COUNT} registered tools", tab, TAB_MS),
         _row(f"%tool NAME <Tab>, {COUNT} registered tools", arguments, TAB_MS),
@@ -122,11 +122,11 @@ def _row(what: str, ms: float, limit: float) -> Row:
 
 def _in_process(code: str, folder: Path) -> list[float]:
     home, project = folder / "home", folder / "project"
-    for place in (home, project):
-        place.mkdir(parents=True, exist_ok=True)
+    for directory in (home, project):
+        directory.mkdir(parents=True, exist_ok=True)
     apart = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / ".data")}
     package = str(Path(__file__).parents[1])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         cwd=project,
         check=False,
@@ -134,8 +134,8 @@ def _in_process(code: str, folder: Path) -> list[float]:
         capture_output=True,
         text=True,
     )
-    found = [line for line in done.stdout.splitlines() if line.startswith("@")]
-    if not found:
-        raise RuntimeError(done.stderr[-2000:])
-    numbers: list[float] = json.loads(found[0][1:])
+    results = [line for line in process.stdout.splitlines() if line.startswith("@")]
+    if not results:
+        raise RuntimeError(process.stderr[-2000:])
+    numbers: list[float] = json.loads(results[0][1:])
     return numbers
