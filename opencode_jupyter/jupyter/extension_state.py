@@ -34,6 +34,7 @@ WARM_UP = (
     "opencode_jupyter.jupyter.notebook",
     "opencode_jupyter.sources",
     "opencode_jupyter.tools._bash_approval",
+    "opencode_jupyter.tools._command_sandbox",
     "anyio._backends._asyncio",
     "tree_sitter",
     "tree_sitter_bash",

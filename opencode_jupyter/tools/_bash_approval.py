@@ -1,4 +1,4 @@
-"""Permission requests and sandbox of a bash command (docs/opencode/tools.md 2.4, docs/opencode/agents.md 6.3)."""
+"""Permission requests of a bash command (docs/opencode/tools.md 2.4)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..core.context import ToolContext
-from ..core.errors import PermissionCorrectedError, PermissionRejectedError, ToolError
+from ..core.errors import ToolError
 from ..core.permission import Rule
-from ..core.permission.request import SANDBOX
 from ..core.permission.rules import NOT_ANALYSED, STRICT
 from ..core.threads import run_in_thread
-from ..sandbox.policy import SandboxPolicy
 from ..sandbox.service import Sandbox
-from ..sandbox.startup_files import SHOWN, StartupFiles
 from ._secret_files import request_secret_reads
 from .shell.analysis import analyse, unreadable
 from .shell.shell_requests import Reading, ShellRequests, exact_rule
@@ -152,100 +149,3 @@ def _stricter_readings(ctx: ToolContext, requests: ShellRequests) -> list[Readin
         elif STRICT[rule.action] > limit and not (reading.of in exact and rule.action == "ask"):
             out.append(reading)
     return out
-
-
-class CommandSandbox:
-    """The sandbox of one call.
-
-    Attributes:
-        policy: what the command may do; None for everything.
-        shown: the profile and what enforces it, for people; empty where none was wanted.
-        startup: the start-up files that the command makes or changes.
-    """
-
-    def __init__(self, ctx: ToolContext, requests: ShellRequests) -> None:
-        service = ctx.workspace.service(Sandbox)
-        self._ctx = ctx
-        self._requests = requests
-        self._backend = service.backend
-        call = ctx.workspace.calls.get(ctx.call_id)
-        self._rules = call.ruleset if call is not None else []
-        commands = (
-            [] if requests.reasons or requests.unknown else requests.patterns
-        )  # no rule loosens what is not understood
-        profile = service.profile(ctx.by, ctx.agent, self._rules, commands)
-        let_out = profile != "off" and bool(commands) and self._actions(commands) == {"allow"}
-        self.policy: SandboxPolicy | None = None if let_out else service.policy(profile)
-        self.shown = ""
-        self.startup: StartupFiles | None = None
-        if self.policy is not None:
-            self.startup = StartupFiles(self.policy, ctx.workspace.data_dir / "blocked" / ctx.call_id)
-        if profile != "off":
-            without = "off, a rule allows it" if let_out else "none on this machine"
-            self.shown = f"{profile}, {self._backend}" if self.policy else without
-            if call is not None:
-                for decision in call.part.decisions:
-                    if decision.permission == "bash":
-                        decision.note = f"sandbox: {self.shown}"
-
-    def _actions(self, patterns: list[str]) -> set[str]:
-        """What the rules say to running commands without the sandbox."""
-        workspace = self._ctx.workspace
-        from ..core.project_rules import without_project_rules
-
-        rules = without_project_rules(self._rules)
-        return {rule.action for rule in workspace.permissions.check(SANDBOX, patterns, rules)}
-
-    @property
-    def leaves_nothing(self) -> bool:
-        """True if what runs in the background ends with the command."""
-        return self.policy is not None and self._backend == "bubblewrap"
-
-    def blocked(self, output: str, cwd: Path) -> str | None:
-        """What the sandbox kept the failed command from doing; None if it was not the sandbox."""
-        from ..sandbox.denials import blocked_by  # here: it is for failed commands
-
-        return blocked_by(self.policy, output, str(cwd)) if self.policy is not None else None
-
-    async def keep_startup_files(self, command: str) -> str:
-        """Have a person decide on start-up files that were moved away or put back.
-
-        Returns:
-            What became of them, for the reader of the result; empty if there are none, or they are back.
-        """
-        if self.startup is None or not self.startup.moved:
-            return self.startup.describe() if self.startup is not None else ""
-        names = [*self.startup.moved]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        blocked = f"writing {', '.join(names[:SHOWN])}{more}, which other programs run or obey"
-        answer = await self._ask(command, blocked, "Keep what it wrote?")
-        if answer is True:
-            self.startup.restore()
-        moved = self.startup.describe()
-        return f"{answer if answer is not True else 'Not all of it could be put back.'} {moved}" if moved else ""
-
-    async def may_run_without(self, command: str, blocked: str) -> bool | str:
-        """Return whether the command may run again without the sandbox: a request of its own.
-
-        Returns:
-            True, or why not, for the reader of the result.
-        """
-        question = "Run again without the sandbox? What it did before that stays done."
-        return await self._ask(command, blocked, question)
-
-    async def _ask(self, command: str, blocked: str, question: str) -> bool | str:
-        ctx, permissions = self._ctx, self._ctx.workspace.permissions
-        why = f"The sandbox ({self.shown}) blocked this command: {blocked}."
-        patterns = self._requests.patterns or [command]
-        actions = self._actions(patterns)
-        if "deny" in actions or ("ask" in actions and not permissions.answerable):
-            return f"{why} Work inside the project or in $TMPDIR, or ask the user to change the sandbox."
-        message = " ".join(f"{why} {question}".split())
-        metadata = {"command": f"# {message}\n{command}", "blocked": blocked}
-        try:
-            await ctx.ask(SANDBOX, patterns, patterns, metadata)
-        except PermissionCorrectedError as error:
-            return f"{why} The user declined: {error.feedback}"
-        except PermissionRejectedError:
-            return f"{why} The user declined."
-        return True

@@ -31,7 +31,7 @@ from .process.environment import clean_environment
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
-    from ._bash_approval import CommandSandbox
+    from ._command_sandbox import CommandSandbox
 
 DEFAULT_TIMEOUT = 120_000.0
 """Milliseconds a command may run if nothing else is said."""
@@ -85,7 +85,8 @@ async def bash(args: Parameters, ctx: ToolContext) -> ToolResult:
     if args.workdir:
         cwd = _folder(ctx, args.workdir)
     # here: reading commands takes a twentieth of a kernel's first call, whatever its tool
-    from ._bash_approval import CommandSandbox, request_approval
+    from ._bash_approval import request_approval
+    from ._command_sandbox import CommandSandbox
 
     asks = await request_approval(ctx, args.command, cwd, os.path.basename(shell()))
     ctx.proceed()
