@@ -14,7 +14,7 @@ from ..core.permission import Rule
 from ..core.permission.rules import NOT_ANALYSED, STRICT
 from ..core.threads import run_in_thread
 from ..sandbox.service import Sandbox
-from ._secret_files import request_secret_reads
+from ._path_checks import request_secret_reads
 from .shell.analysis import analyse, unreadable
 from .shell.shell_requests import Reading, ShellRequests, exact_rule
 

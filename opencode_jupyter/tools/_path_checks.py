@@ -1,4 +1,4 @@
-"""Checks of a path before a tool touches it: its kind, the patterns of its rules, whether it is in the project."""
+"""Checks of a path before a tool touches it: its kind, whether it is in the project, what rules say to reading it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import shutil
 import stat
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..core.context import ToolContext
 from ..core.errors import ToolError
 from ..core.paths import check_file_name, follow_links
+from ..core.permission import Rule
+from ..core.permission.decision import Action
+from ..core.permission.rules import fits_path
+from ..core.permission.sensitive_files import is_key_file
+from ..core.wildcard import compiled, match
 
 SUGGESTIONS = 3
 SUGGESTION_NAMES = 5_000
@@ -223,3 +228,52 @@ def outside_locations(ctx: ToolContext, path: Path) -> list[Path]:
     if not any(actual.is_relative_to(follow_links(top)) for top in tops):
         locations.append(actual)
     return list(dict.fromkeys(locations))
+
+
+async def request_secret_reads(ctx: ToolContext, paths: Sequence[str], metadata: dict[str, Any]) -> None:
+    """Go on only if the rules about ``read``, or a person, allow another tool to show the files at `paths`.
+
+    Raises:
+        PermissionDeniedError: and the other errors of `ToolContext.ask`.
+    """
+    action = read_actions(ctx)
+    names = [ctx.workspace.relative(path) for path in paths if action(path) != "allow"]
+    if names:
+        await ctx.ask("read", names, names, metadata)
+
+
+def denied_reads(ctx: ToolContext) -> Callable[[str], bool] | None:
+    """Make a function that tells the files whose reading a rule denies; None where no rule denies a reading."""
+    if not any(rule.action == "deny" and match("read", rule.permission) for rule in _rules(ctx)):
+        return None
+    action = read_actions(ctx)
+    return lambda path: action(path) == "deny"
+
+
+def read_actions(ctx: ToolContext) -> Callable[[str], Action]:
+    """Make a function that gives the action of the ``read`` rules for a file that another tool shows.
+
+    A rule for everything counts only for keys and for files that another rule denies or asks for.
+    """
+    rules = _rules(ctx)
+    strict = [rule.pattern for rule in rules if rule.action != "allow" and match("read", rule.permission)]
+    anywhere = [compiled(pattern) for pattern in strict if pattern.startswith("*") and pattern != "*"]
+    others = [pattern for pattern in strict if not pattern.startswith("*")]
+    absolute = [pattern for pattern in others if os.path.isabs(pattern)]
+    permissions, relative = ctx.workspace.permissions, ctx.workspace.relative
+
+    def action(path: str) -> Action:  # called for each file of a search
+        is_named = is_key_file(path) or any(matches(path) for matches in anywhere)
+        is_named = is_named or any(match(relative(path), other) for other in others)
+        locations = {path, follow_links(path)} if absolute and not is_named else ()
+        if not is_named and not any(fits_path(location, other) for location in locations for other in absolute):
+            return "allow"
+        return permissions.check("read", [relative(path)], rules)[0].action
+
+    return action
+
+
+def _rules(ctx: ToolContext) -> Sequence[Rule]:
+    """The rules of the call; none in a call that is not the workspace's."""
+    call = ctx.workspace.calls.get(ctx.call_id)
+    return call.ruleset if call is not None else []

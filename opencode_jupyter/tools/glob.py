@@ -16,8 +16,7 @@ from ..core.errors import ToolError
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
 from . import _path_checks
-from ._path_checks import assert_external
-from ._secret_files import denied_reads
+from ._path_checks import assert_external, denied_reads
 from .builtin import builtin
 from .ripgrep import Search, resolve_folder, without_checkpoints
 

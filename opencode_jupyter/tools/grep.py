@@ -21,8 +21,7 @@ from ..core.result import ToolResult
 from ..core.schema import Arguments
 from ..core.truncation import cut_units
 from . import _path_checks
-from ._path_checks import assert_external
-from ._secret_files import read_actions, request_secret_reads
+from ._path_checks import assert_external, read_actions, request_secret_reads
 from .builtin import builtin
 from .notebook.notebook_json import NotebookSource
 from .ripgrep import Search, resolve_folder, without_checkpoints
