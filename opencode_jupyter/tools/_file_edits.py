@@ -1,12 +1,18 @@
-"""Change files for tools: read the content before, request approval with the diff, write, publish."""
+"""Change files for tools: read the content before, request approval with the diff, write, publish, find errors.
+
+The errors are those that language servers report about the changed files (docs/opencode/tools.md 6.7, 8, 9.6).
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import stat
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -20,8 +26,19 @@ from ..text.encoding import printable
 from ..text.patch import FileChange, Result
 from . import _path_checks
 
+log = logging.getLogger(__name__)
+
 MAX_BYTES = 256 << 20
 """A file to edit or overwrite is held in memory several times over (text, diff, the content for undo)."""
+PROGRESS_FROM = 50
+"""Files from which on the card counts them."""
+PER_FILE = 20
+"""Errors shown of one file."""
+OTHER_FILES = 5
+"""Other files whose errors are shown after a write."""
+KEPT = 100
+"""Diagnostics of one file, and files, that ``metadata.diagnostics`` carries: it is saved with the notebook."""
+SEVERITIES = {1: "ERROR", 2: "WARN", 3: "INFO", 4: "HINT"}
 
 
 def read_content(path: Path) -> bytes | None:
@@ -91,7 +108,7 @@ async def request_edit(ctx: ToolContext, path: Path, patch: str) -> None:
     ctx.proceed()
 
 
-async def publish_edited(ctx: ToolContext, path: Path) -> None:
+async def _publish_edited(ctx: ToolContext, path: Path) -> None:
     """Publish that a file was edited; what subscribers (formatters) make of it counts as our own change."""
     with ctx.workspace.files.own_change([path]):
         await ctx.workspace.bus.publish_and_wait("file.edited", {"file": printable(str(path))})
@@ -118,10 +135,6 @@ async def write_file(ctx: ToolContext, path: Path, real: Path, before: bytes | N
     await anyio.to_thread.run_sync(_check, ctx, results[0])
     ctx.workspace.files.read(ctx.session_id, path)
     return after
-
-
-PROGRESS_FROM = 50
-"""Files from which on the card counts them."""
 
 
 async def lock_files(ctx: ToolContext, stack: AsyncExitStack, paths: Sequence[Path]) -> None:
@@ -159,7 +172,7 @@ async def write_files(
     bus = ctx.workspace.bus
     remaining = await anyio.to_thread.run_sync(existing_targets, changes)
     for path in remaining:
-        await publish_edited(ctx, path)
+        await _publish_edited(ctx, path)
     for change in changes:
         for path, event in _events(change):
             await bus.publish_and_wait("file.watcher.updated", {"file": printable(str(path)), "event": event})
@@ -280,3 +293,78 @@ def _json_problem(data: bytes) -> str | None:
     except (ValueError, RecursionError) as error:
         return f"invalid JSON ({error})"
     return None if isinstance(document, dict) else "not a JSON object"
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """The diagnostics of all files the servers know.
+
+    Attributes:
+        by_file: path to the protocol's Diagnostic objects.
+    """
+
+    by_file: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def metadata(self) -> dict[str, list[dict[str, Any]]]:
+        """For ``metadata.diagnostics``."""
+        files = sorted(self.by_file.items(), key=lambda pair: not _errors(pair[1]))[:KEPT]
+        return {printable(str(path)): items[:KEPT] for path, items in files}
+
+    def this_file(self, path: Path) -> str:
+        """The text that edit and write append about the file they changed; empty if it has no errors."""
+        return self._about(path, "LSP errors detected in this file, please fix:")
+
+    def named_file(self, path: Path, name: str) -> str:
+        """The text that apply_patch appends about one of its files, named by its path from the worktree."""
+        return self._about(path, f"LSP errors detected in {name}, please fix:")
+
+    def other_files(self, path: Path) -> str:
+        """The text that write appends about other files: the first five with errors."""
+        blocks = [
+            self._about(other, "LSP errors detected in other files:")
+            for other, items in self.by_file.items()
+            if other != path and _errors(items)
+        ]
+        return "".join(blocks[:OTHER_FILES])
+
+    def _about(self, path: Path, heading: str) -> str:
+        faults = _errors(self.by_file.get(path, ()))
+        if not faults:
+            return ""
+        lines = [describe_diagnostic(item) for item in faults[:PER_FILE]]
+        if len(faults) > PER_FILE:
+            lines.append(f"... and {len(faults) - PER_FILE} more")
+        body = "\n".join(lines)
+        return printable(f'\n\n{heading}\n<diagnostics file="{path}">\n{body}\n</diagnostics>')
+
+
+async def diagnostics_after(ctx: ToolContext, paths: Sequence[Path]) -> Diagnostics:
+    """Show changed files to the language servers that serve them and collect what is wrong. Waits at most 3 s.
+
+    Empty if no server is there: see `LanguageServers.diagnose` for which are started. Never fails: the change is made.
+    """
+    from .language_servers.service import LanguageServers
+
+    try:
+        return Diagnostics(await ctx.workspace.service(LanguageServers).diagnose(paths))
+    except Exception:
+        log.exception("no diagnostics")
+        return Diagnostics()
+
+
+def _errors(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of severity 1."""
+    return [item for item in items if item.get("severity") == 1]
+
+
+def describe_diagnostic(item: dict[str, Any]) -> str:
+    """One diagnostic as a line: ``ERROR [line:column] message``, counted from 1; no severity counts as an error's.
+
+    Of a message that goes on after a blank line (ty adds where it has searched) only the first part; the metadata has
+    the whole.
+    """
+    start = (item.get("range") or {}).get("start") or {}
+    severity = SEVERITIES.get(item.get("severity") or 1, "ERROR")
+    message = str(item.get("message", "")).split("\n\n", 1)[0]
+    return f"{severity} [{start.get('line', 0) + 1}:{start.get('character', 0) + 1}] {message}"

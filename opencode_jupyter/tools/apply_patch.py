@@ -23,7 +23,7 @@ from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import decode, printable, to_newline
 from ..text.patch import FileChange, Hunk, PatchError, Plan, UpdateFile, parse, plan
 from . import _file_edits, _path_checks
-from ._diagnostics import diagnostics_after
+from ._file_edits import diagnostics_after
 from ._path_checks import assert_external, outside_locations
 from .builtin import builtin
 from .edit import WHOLE

@@ -18,7 +18,7 @@ from ..text.diff import diff, shorten, trim_diff
 from ..text.encoding import DecodedText, decode, encode, printable, to_newline
 from ..text.replace import SameTextError, replace
 from . import _file_edits, _path_checks
-from ._diagnostics import diagnostics_after
+from ._file_edits import diagnostics_after
 from ._path_checks import assert_external
 from .builtin import builtin
 

@@ -14,7 +14,7 @@ from ..core.schema import Arguments, ForPerson
 from ..text.diff import Diff, diff, trim_diff
 from ..text.encoding import decode, encode, printable
 from . import _file_edits, _path_checks
-from ._diagnostics import diagnostics_after
+from ._file_edits import diagnostics_after
 from ._path_checks import assert_external
 from .builtin import builtin
 

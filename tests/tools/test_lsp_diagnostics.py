@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.tools._diagnostics import Diagnostics, pretty
+from opencode_jupyter.tools._file_edits import Diagnostics, describe_diagnostic
 from opencode_jupyter.tools.language_servers import service
 from opencode_jupyter.tools.language_servers.service import LanguageServers
 
@@ -195,6 +195,6 @@ def test_limits_of_the_text() -> None:
 def test_only_errors_count() -> None:
     found = Diagnostics({Path("/a"): [diagnostic(0, 2), diagnostic(1, 3), diagnostic(2, None)]})
     assert found.this_file(Path("/a")) == found.other_files(Path("/b")) == ""
-    lines = [pretty(diagnostic(0, severity)) for severity in (1, 2, 3, 4, None)]
+    lines = [describe_diagnostic(diagnostic(0, severity)) for severity in (1, 2, 3, 4, None)]
     assert [line.split()[0] for line in lines] == ["ERROR", "WARN", "INFO", "HINT", "ERROR"]
     assert len(Diagnostics({Path(f"/{n}"): [diagnostic(0)] * 300 for n in range(300)}).metadata) == 100
