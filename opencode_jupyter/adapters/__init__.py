@@ -33,9 +33,9 @@ def adapt(source: Any, **options: Any) -> list[Tool] | None:
     if isinstance(source, (list, tuple)):
         return [tool for item in source for tool in _of_a_list(item, options)]
     if isinstance(source, dict):
-        from . import dict_tool
+        from . import provider_apis
 
-        return [dict_tool.tool_of(source, **_only(options, "call", "a dict"))]
+        return [provider_apis.tool_of(source, **_only(options, "call", "a dict"))]
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(source).__mro__}
     if kinds & {"langchain_core.BaseTool", "langchain_core.BaseToolkit"}:
         from . import langchain

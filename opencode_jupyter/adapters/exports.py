@@ -10,10 +10,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..core.repair import INVALID
-from ..core.threads import run_on_loop
-from . import _anthropic, _openai
-from ._blocking import run_blocking
+from ..core.threads import run_blocking, run_on_loop
 from ._model_calls import ModelCaller, wire_names
+from .provider_apis import (
+    anthropic_calls,
+    anthropic_messages,
+    anthropic_schemas,
+    openai_calls,
+    openai_messages,
+    openai_schemas,
+)
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -51,19 +57,19 @@ class Exports:
 
     def for_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Chat Completions request; with ``responses=True`` those of a Responses request."""
-        return _openai.schemas(self._find_blocking(**options), responses=responses)
+        return openai_schemas(self._find_blocking(**options), responses=responses)
 
     async def afor_openai(self, *, responses: bool = False, **options: Any) -> list[dict[str, Any]]:
         """`for_openai`, awaited."""
-        return _openai.schemas(await self._find_awaited(**options), responses=responses)
+        return openai_schemas(await self._find_awaited(**options), responses=responses)
 
     def for_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """The ``tools`` of a Messages request."""
-        return _anthropic.schemas(self._find_blocking(**options))
+        return anthropic_schemas(self._find_blocking(**options))
 
     async def afor_anthropic(self, **options: Any) -> list[dict[str, Any]]:
         """`for_anthropic`, awaited."""
-        return _anthropic.schemas(await self._find_awaited(**options))
+        return anthropic_schemas(await self._find_awaited(**options))
 
     # ------------------------------------------------------------------ live tools
 
@@ -118,8 +124,8 @@ class Exports:
         Raises:
             TypeError: `calls` is none of these.
         """
-        model_calls = _openai.calls_in(calls)
-        return _openai.result_messages(await self._caller(**options).run(model_calls))
+        model_calls = openai_calls(calls)
+        return openai_messages(await self._caller(**options).run(model_calls))
 
     async def run_anthropic(self, content: Any, **options: Any) -> list[dict[str, Any]]:
         """Run the calls that a model made, all at once, and give the message to send back.
@@ -134,8 +140,8 @@ class Exports:
         Raises:
             TypeError: `content` is none of these.
         """
-        model_calls = _anthropic.calls_in(content)
-        return _anthropic.result_messages(await self._caller(**options).run(model_calls))
+        model_calls = anthropic_calls(content)
+        return anthropic_messages(await self._caller(**options).run(model_calls))
 
     # ------------------------------------------------------------------ which tools
 
@@ -145,7 +151,7 @@ class Exports:
 
     def _find_blocking(self, **options: Any) -> list[tuple[str, Bound]]:
         """`_find_awaited`, for code that can't await."""
-        return run_blocking(self._find(**options), LISTING, _SLOW, self._workspace)
+        return run_blocking(self._workspace.loop, self._find(**options), LISTING, _SLOW)
 
     async def _find(
         self,

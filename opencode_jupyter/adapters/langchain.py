@@ -20,7 +20,7 @@ from ..core.schema_validation import checker
 from ..core.validation_issues import as_json, list_issues, sentences
 from ._adapted_tool import adapted_tool, as_metadata, rows_of, text_of
 from ._model_calls import ModelCaller
-from ._openai import parameters
+from .provider_apis import parameters
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext

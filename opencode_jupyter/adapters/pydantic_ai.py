@@ -16,9 +16,9 @@ from pydantic_ai.usage import RunUsage
 from ..core.call_outcome import error_text
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
+from ..core.threads import run_blocking
 from ._adapted_tool import adapted_tool, as_metadata, rows_of, text_of
-from ._blocking import run_blocking
-from ._openai import parameters
+from .provider_apis import parameters
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import ToolsetTool
@@ -61,7 +61,7 @@ def tools_of(source: PydanticTool[Any] | AbstractToolset[Any], deps: Any = None)
     """
     toolset: AbstractToolset[Any] = FunctionToolset([source]) if isinstance(source, PydanticTool) else source
     context = _context(NoDeps() if deps is None else deps)
-    tools = run_blocking(_list(toolset, context), LISTING, "the toolset did not list its tools")
+    tools = run_blocking(None, _list(toolset, context), LISTING, "the toolset did not list its tools")
     return [_tool(toolset, name, tool, context) for name, tool in tools.items()]
 
 

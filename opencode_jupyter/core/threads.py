@@ -10,6 +10,8 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from .errors import ToolError
+
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -107,6 +109,27 @@ def wait_interruptibly(future: concurrent.futures.Future[T], seconds: float | No
             beats += 1
             if seconds is not None and beats * POLL_SECONDS >= seconds:
                 raise
+
+
+def run_blocking(
+    loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T], seconds: float, failure: str
+) -> T:
+    """Run a coroutine for code that blocks, on a loop that is not blocked by it (`run_elsewhere`), and wait for it.
+
+    Raises:
+        ToolError: `failure`, and that it took longer than `seconds`.
+    """
+    future = run_elsewhere(loop, work)
+    try:
+        return wait_interruptibly(future, seconds)
+    except KeyboardInterrupt:
+        future.cancel()
+        raise
+    except TimeoutError:
+        if future.done():
+            raise
+        future.cancel()
+        raise ToolError(f"{failure} within {seconds:g} s") from None
 
 
 class LoopThread:
