@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .limits import overflows, usable_tokens
-from .pruning import prune
+from .limits import overflows, prune, usable_tokens
 from .summary import compact
 
 __all__ = ["compact", "overflows", "prune", "usable_tokens"]

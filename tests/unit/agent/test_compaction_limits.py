@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Attachment, Workspace
 from opencode_jupyter.agent.compaction import overflows, prune, usable_tokens
-from opencode_jupyter.agent.compaction.pruning import KEPT_TOKENS, LEAST_FREED
+from opencode_jupyter.agent.compaction.limits import KEPT_TOKENS, LEAST_FREED, estimate, estimate_turns
 from opencode_jupyter.agent.conversation import Conversation
 from opencode_jupyter.agent.events import Usage
 from opencode_jupyter.agent.history import CLEARED
 from opencode_jupyter.agent.model import ModelInfo
-from opencode_jupyter.agent.turns import ResultPiece
+from opencode_jupyter.agent.turns import MediaPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core import ids
 from opencode_jupyter.core.call_state import Completed, Failed, ToolPart
 from opencode_jupyter.core.messages import Message, assistant_message, new_part, user_message
@@ -54,6 +54,12 @@ def test_when_it_overflows() -> None:
     assert not overflows(Usage(total=999_999), model, {"compaction": {"auto": False}})
     assert overflows(Usage(total=999_999), model, {"compaction": {"auto": True}})
     assert not overflows(Usage(total=999_999), info(0), {})
+
+
+def test_estimates() -> None:
+    assert estimate("x" * 400) == 100
+    turn = Turn("user", (TextPiece("x" * 40), MediaPiece("image/png", "A" * 9_999)))
+    assert estimate_turns([turn]) == 10 + 1_600
 
 
 @given(
