@@ -11,9 +11,9 @@ from ..core.call_state import now_ms
 from ..core.messages import Message, assistant_message, new_part, user_message
 from .answer import Answer, RunEnd
 from .compaction import compact, overflows, prune
+from .conversation import ABORTED, NOTICE
 from .errors import ModelError
 from .events import Finish, Usage
-from .history import NOTICE
 from .model import Request, agent_request
 from .prepare_run import prepare_run
 from .prompt import Instructions, system_prompt
@@ -115,7 +115,7 @@ class _Loop:
                 await pause(self.run, error, attempt, wait)
             except BaseException:
                 text = "The run was stopped."
-                self._fail_step(message, step, {"name": "MessageAbortedError", "data": {"message": text}})
+                self._fail_step(message, step, {"name": ABORTED, "data": {"message": text}})
                 raise
             else:
                 run.step += 1

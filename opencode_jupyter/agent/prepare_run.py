@@ -19,9 +19,8 @@ from ..core.permission import Rule
 from ..core.result import Attachment
 from ..core.suggestions import did_you_mean
 from ..core.wildcard import match
-from .conversation import Conversation
+from .conversation import Conversation, LazyMessages
 from .errors import ModelError
-from .lazy_messages import LazyMessages
 from .model import Model
 from .models import resolve
 from .prompt.reminders import reminders

@@ -21,9 +21,8 @@ from ..core.permission.modes import rules_of
 from ..core.sessions import Session
 from ..core.threads import call_on_loop, call_soon, is_current, run_on_loop
 from .answer import Answer
-from .conversation import Conversation
+from .conversation import Conversation, LazyMessages
 from .events import Usage
-from .lazy_messages import LazyMessages
 from .model import Model, ModelInfo
 from .prompt_options import PromptOptions
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...core.call_state import ToolPart, now_ms
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
+from ..conversation import after_summary
 from ..errors import ModelError
 from ..events import Finish, ReasoningEnd, TextEnd, Usage
-from ..history import after_summary
 from ..masking import stream_masked
 from ..model import Model, ModelInfo, Request, agent_request
 from ..retry import pause, wait_before

@@ -11,15 +11,14 @@ from ...core.call_state import Completed, Failed, Pending, ToolPart
 from ...core.messages import Message
 from ...core.repair import INVALID
 from ...core.sessions import Session
+from ..conversation import ABORTED, is_notice
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
-from ..history import is_notice
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
 from .recording_data import VERSION, Data, results_data, script_text, turn_data
 from .script_conversation import CallResult
 from .scrub import Scrubber, Secrets
 
-ABORTED = "MessageAbortedError"
 _UNPARSED = re.compile(r"JSON parsing failed: Text: (.*)\.\nError message", re.DOTALL)
 _INVALID = re.compile(r"Type validation failed: Value: (.*)\.\nError message", re.DOTALL)
 _KINDS: dict[str, Kind] = {"ProviderAuthError": "auth", "ContextOverflowError": "overflow"}

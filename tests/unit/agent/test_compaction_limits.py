@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from opencode_jupyter import Attachment, Workspace
 from opencode_jupyter.agent.compaction import overflows, prune, usable_tokens
 from opencode_jupyter.agent.compaction.limits import KEPT_TOKENS, LEAST_FREED, estimate, estimate_turns
-from opencode_jupyter.agent.conversation import Conversation
+from opencode_jupyter.agent.conversation import CLEARED, Conversation
 from opencode_jupyter.agent.events import Usage
-from opencode_jupyter.agent.history import CLEARED
 from opencode_jupyter.agent.model import ModelInfo
 from opencode_jupyter.agent.turns import MediaPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core import ids

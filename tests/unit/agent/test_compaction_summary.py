@@ -16,9 +16,9 @@ from opencode_jupyter.agent import retry
 from opencode_jupyter.agent.compaction import compact
 from opencode_jupyter.agent.compaction.limits import estimate_turns
 from opencode_jupyter.agent.compaction.summary import CONTINUE, LEVELS, render_transcript, shortened
+from opencode_jupyter.agent.conversation import SUMMARY_QUESTION
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import Usage
-from opencode_jupyter.agent.history import SUMMARY_QUESTION
 from opencode_jupyter.agent.model import Cost, Request
 from opencode_jupyter.agent.turns import CallPiece, MediaPiece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from opencode_jupyter.core.errors import ToolError

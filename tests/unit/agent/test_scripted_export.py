@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.agent.history import NOTICE, is_notice, turns_of
+from opencode_jupyter.agent.conversation import NOTICE, is_notice, turns_of
 from opencode_jupyter.agent.scripted import ScriptedModel, script_of
 from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.agent.structured import NUDGE
