@@ -32,8 +32,7 @@ from ...core.threads import call_soon
 from ...text.encoding import printable
 from ..kernel.waiting import blocking, running_loop
 from .capture import Capture, current
-from .child_processes import children
-from .interrupts import Interrupts
+from .interrupts import Interrupts, child_processes
 from .traceback_text import TracebackText, traceback_of, unreadable
 
 _FUTURES = functools.reduce(operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names))
@@ -138,7 +137,7 @@ class CodeRun:
         """
         if not self.finished.set_running_or_notify_cancel():
             return
-        self.began, self.other_children = time.monotonic(), children()
+        self.began, self.other_children = time.monotonic(), child_processes()
         try:
             flush_figures()  # those of the cell that calls are the cell's
             self._interrupts.install()

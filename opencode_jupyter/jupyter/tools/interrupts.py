@@ -1,9 +1,10 @@
-"""Interrupting Python code on the main thread from outside, and nothing else.
+"""Interrupting Python code on the main thread from outside, and the child processes that it started.
 
 Stop and time limits come as SIGURG, sent to the main thread alone. Unlike an exception that is put into a thread it
 wakes ``time.sleep`` and every wait that Python can be woken from, and unlike SIGINT it is ignored where nobody
 handles it: one that comes too late does nothing to the next cell. A person's interrupt (SIGINT) is handled too while
-the code runs, since the machinery around it must not be torn in two.
+the code runs, since the machinery around it must not be torn in two. Child processes get SIGINT, as Jupyter's stop
+button sends it to the kernel's group.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import _thread
 import asyncio
 import contextlib
 import inspect
+import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from glob import glob
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -236,3 +239,43 @@ def interrupt_cell() -> None:
     if callable(handler) and handler is not signal.default_int_handler:
         with contextlib.suppress(KeyboardInterrupt):
             handler(signal.SIGINT, None)
+
+
+def child_processes() -> frozenset[int]:
+    """The kernel's child processes by their numbers; empty where `interrupt_children` does nothing."""
+    files = glob("/proc/self/task/*/children")
+    if not files:  # not Linux, or a Linux that does not list them
+        return frozenset(child.pid for child in _children())
+    numbers: set[int] = set()
+    for file in files:
+        with contextlib.suppress(OSError), open(file, encoding="ascii") as text:  # a thread may have ended
+            numbers.update(map(int, text.read().split()))
+    return frozenset(numbers)
+
+
+def interrupt_children(others: frozenset[int]) -> None:
+    """Send SIGINT to the kernel's descendants that are in its group, without the children in `others`.
+
+    A wait for a child may be one that nothing else ends (``os.system``), and what waits need not end the child. What
+    left the group is meant to live on, as are processes that other cells started.
+    """
+    for child in _children():
+        if child.pid not in others:
+            for process in (child, *_children(child.pid, recursive=True)):
+                with contextlib.suppress(OSError):  # it has ended
+                    if os.getpgid(process.pid) == os.getpgrp():
+                        os.kill(process.pid, signal.SIGINT)
+
+
+def _children(parent: int | None = None, *, recursive: bool = False) -> list[Any]:
+    """A process's children (the kernel's) as psutil finds them; none without psutil, or where they get no signal."""
+    if os.name != "posix":
+        return []
+    try:
+        import psutil  # type: ignore[import-untyped]  # ipykernel brings it
+    except ImportError:
+        return []
+    try:
+        return list(psutil.Process(parent).children(recursive=recursive))
+    except psutil.Error:
+        return []

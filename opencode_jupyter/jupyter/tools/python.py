@@ -19,8 +19,8 @@ from ..cards.display import LIVE_AFTER
 from . import PYTHON_CARD
 from .capture import Capture, current
 from .captured_output import LiveOutput
-from .child_processes import interrupt_children
 from .code_run import CodeError, CodeOutcome, CodeRun
+from .interrupts import interrupt_children
 
 if TYPE_CHECKING:
     from ..notebook import Notebook

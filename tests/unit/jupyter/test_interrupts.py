@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from opencode_jupyter.jupyter.tools import child_processes
+from opencode_jupyter.jupyter.tools import interrupts
 
 
 @pytest.fixture
 def no_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_processes, "glob", lambda pattern: [])
+    monkeypatch.setattr(interrupts, "glob", lambda pattern: [])
 
 
 @pytest.fixture
@@ -28,19 +28,19 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows sends no SIG
 
 @pytest.mark.usefixtures("no_lists")
 def test_others_go_on_where_children_are_not_listed(sleeper: subprocess.Popen[bytes]) -> None:
-    others = child_processes.children()
+    others = interrupts.child_processes()
     assert sleeper.pid in others
     with subprocess.Popen(["sleep", "601"]) as started:
-        child_processes.interrupt_children(others)
+        interrupts.interrupt_children(others)
         assert started.wait(5) == -signal.SIGINT
     assert sleeper.poll() is None
 
 
 def test_both_ways_list_the_same(sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = child_processes.children()
-    monkeypatch.setattr(child_processes, "glob", lambda pattern: [])
+    listed = interrupts.child_processes()
+    monkeypatch.setattr(interrupts, "glob", lambda pattern: [])
     assert sleeper.pid in listed
-    assert listed == child_processes.children()
+    assert listed == interrupts.child_processes()
 
 
 @pytest.mark.usefixtures("no_lists")
@@ -48,7 +48,7 @@ def test_without_psutil_nothing_is_interrupted(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    others = child_processes.children()
+    others = interrupts.child_processes()
     assert others == frozenset()
-    child_processes.interrupt_children(others)
+    interrupts.interrupt_children(others)
     assert sleeper.poll() is None
