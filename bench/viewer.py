@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from opencode_jupyter.jupyter.spill.requests import SpillRequests
+from opencode_jupyter.jupyter.spill import SpillRequests
 
 from ._measure import Options, Row, best, large_file
 

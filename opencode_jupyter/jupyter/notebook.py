@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import concurrent.futures
 
     from .kernel.waiting import Waiter
-    from .spill.requests import SpillRequests
+    from .spill import SpillRequests
 
 PRELOAD_AFTER = 1.0
 """Seconds after loading, when the widget library is imported in the background so that the first request is quick."""
@@ -137,7 +137,7 @@ class Notebook:
     def _read_spill(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Answer a viewer of whole outputs; on the control channel's thread."""
         if self._spills is None:
-            from .spill.requests import SpillRequests
+            from .spill import SpillRequests
 
             self._spills = SpillRequests(self.workspace.truncation.directory)
         return self._spills.handlers[kind](request)

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencode_jupyter.jupyter.spill import search
-from opencode_jupyter.jupyter.spill.requests import SpillRequests
+from opencode_jupyter.jupyter.spill import SpillRequests, search
 from opencode_jupyter.jupyter.spill.search import Pattern, marks_in
 
 COLOURED = b"\x1b[31mrow\x1b[0m one\r\nRow two\nprogress 1\rprogress 2\n\xff\0row\n"
