@@ -1,4 +1,4 @@
-"""Reply channels where no card can be clicked: the prompt, and the policy where nobody is present.
+"""Reply channels where no card can be clicked: the prompt with its dialogs, and the policy where nobody is present.
 
 (A card's clicks, by widget message, tap, pump or control channel, end in `Broker.on_message`; these routes are
 installed in `ipykernel_compat`.)
@@ -13,6 +13,7 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.errors import PermissionRejectedError, QuestionRejectedError
@@ -25,46 +26,22 @@ from . import ipykernel_compat
 from .waiting import Waiter, interrupts_released
 
 if TYPE_CHECKING:
-    from ...core.question_request import QuestionRequest
+    from ...core.question_request import Answers, Question, QuestionRequest
     from ...workspace import Workspace
     from .approvals import CardRequest
-    from .question_dialog import QuestionDialog
 
 POLICY_VARIABLE = "OPENCODE_JUPYTER_ON_ASK"
 """Environment variable: ``deny`` (default) or ``allow`` where nobody is present."""
 TRIES = 3
-"""Unclear answers after which a request counts as denied."""
+"""Unclear answers after which a request counts as denied, questions as dismissed: no prompt may repeat forever."""
 SHOWN_LINES = 40
 """Lines of a diff or command that a prompt shows."""
 
 END_OF_INPUT = "\x04"
 """What jupyter_console sends for Ctrl-D, where a terminal's ``input()`` raises EOFError."""
 
+DialogStep = Literal["again", "next", "done", "dismissed"]
 Parsed = tuple[Literal["once", "always", "reject"], str | None]
-
-
-class PermissionDialog:
-    """A permission request at a prompt, shown again where an answer is not understood."""
-
-    def __init__(self, request: PermissionRequest) -> None:
-        self._request = request
-        self._unclear: list[str] = []
-
-    def text(self) -> str:
-        """What the prompt shows."""
-        unclear = self._unclear[-1] if self._unclear else ""
-        note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
-        return note + prompt_text(self._request)
-
-    def take(self, line: str) -> Parsed | None:
-        """The reply that was typed; None if the request is to be shown again."""
-        parsed = parse_answer(line)
-        if parsed is None:
-            # VS Code sends an empty text for Escape: the second one denies. No prompt may repeat forever.
-            self._unclear.append(line.strip())
-            if self._unclear[-2:] == ["", ""] or len(self._unclear) >= TRIES:
-                return "reject", None
-        return parsed
 
 
 class PromptChannel:
@@ -133,12 +110,9 @@ class PromptChannel:
 
     def _dialog(self, entry: CardRequest) -> PermissionDialog | QuestionDialog:
         if entry.id not in self._dialogs:
-            if isinstance(entry.request, PermissionRequest):
-                self._dialogs[entry.id] = PermissionDialog(entry.request)
-            else:
-                from .question_dialog import QuestionDialog  # here: few calls ask questions at a prompt
-
-                self._dialogs[entry.id] = QuestionDialog(entry.request)
+            request = entry.request
+            made = PermissionDialog(request) if isinstance(request, PermissionRequest) else QuestionDialog(request)
+            self._dialogs[entry.id] = made
         return self._dialogs[entry.id]
 
     def _take(self, entry: CardRequest, answer: str) -> None:
@@ -188,6 +162,14 @@ def policy_from(env: dict[str, str] | os._Environ[str], configured: str) -> str:
     return "allow" if word == "allow" else "deny"
 
 
+def terminal_is_attended() -> bool:
+    """Whether a person can type answers here: standard input is a terminal."""
+    try:
+        return sys.stdin is not None and sys.stdin.isatty()
+    except ValueError:
+        return False
+
+
 def unattended_denial(request: PermissionRequest) -> str:
     """The reason of an unattended request's denial, and the rule that would allow it."""
     # "*" would allow more than was requested; bash's "git status *" is what a person would write.
@@ -214,6 +196,33 @@ def unattended_question(request: QuestionRequest) -> str:
         f"Nobody can answer here: {asked}. Run this where a person sees the card or a prompt, or answer from code: "
         "Workspace(..., answer=...), or workspace.questions.reply(...)."
     )
+
+
+# ---------------------------------------------------------------------- permission requests at a prompt
+
+
+class PermissionDialog:
+    """A permission request at a prompt, shown again where an answer is not understood."""
+
+    def __init__(self, request: PermissionRequest) -> None:
+        self._request = request
+        self._unclear: list[str] = []
+
+    def text(self) -> str:
+        """What the prompt shows."""
+        unclear = self._unclear[-1] if self._unclear else ""
+        note = f"{unclear!r} is not an answer. Type one of those in brackets.\n" if unclear else ""
+        return note + prompt_text(self._request)
+
+    def take(self, line: str) -> Parsed | None:
+        """The reply that was typed; None if the request is to be shown again."""
+        parsed = parse_answer(line)
+        if parsed is None:
+            # VS Code sends an empty text for Escape: the second one denies.
+            self._unclear.append(line.strip())
+            if self._unclear[-2:] == ["", ""] or len(self._unclear) >= TRIES:
+                return "reject", None
+        return parsed
 
 
 def prompt_text(request: PermissionRequest) -> str:
@@ -250,9 +259,89 @@ def parse_answer(text: str) -> Parsed | None:
     return ("reject", reason.group(1).strip()) if reason else None
 
 
-def terminal_is_attended() -> bool:
-    """Whether a person can type answers here: standard input is a terminal."""
-    try:
-        return sys.stdin is not None and sys.stdin.isatty()
-    except ValueError:
-        return False
+# ---------------------------------------------------------------------- questions at a prompt
+
+
+@dataclass(slots=True)
+class QuestionDialog:
+    """Questions at a prompt: one after another, with numbered options or a free answer.
+
+    Attributes:
+        request: what is asked.
+        answers: the answers so far.
+        note: why the last answer was not accepted.
+    """
+
+    request: QuestionRequest
+    answers: Answers = field(default_factory=list)
+    note: str = ""
+    _tries: int = 0
+
+    @property
+    def current(self) -> Question:
+        """The question to answer now."""
+        return self.request.questions[len(self.answers)]
+
+    def text(self) -> str:
+        """What the prompt shows."""
+        count, question = len(self.request.questions), self.current
+        position = f"[{len(self.answers) + 1} of {count}] " if count > 1 else ""
+        header = f"{visible(question.header)}: " if question.header.strip() else ""
+        lines = [self.note] if self.note else []
+        lines += [f"{position}{header}{visible(question.question)}"]
+        for number, option in enumerate(question.options, 1):
+            description = f": {visible(option.description)}" if option.description.strip() else ""
+            lines.append(f"  [{number}] {visible(option.label)}{description}")
+        return "\n".join([*lines, f"{_how(question)} (empty: dismiss) > "])
+
+    def take(self, line: str) -> DialogStep:
+        """Accept a typed line; ``done`` when there is an answer to every question."""
+        if not line.strip():
+            return "dismissed"
+        answer = parse_choice(line, self.current)
+        if isinstance(answer, str):
+            self._tries += 1
+            self.note = answer
+            return "again" if self._tries < TRIES else "dismissed"
+        self.note, self._tries = "", 0
+        self.answers.append(answer)
+        return "done" if len(self.answers) == len(self.request.questions) else "next"
+
+
+def _how(question: Question) -> str:
+    if not question.options:
+        return "Your answer"
+    numbers = "Numbers, such as 1,2" if question.multiple else "A number"
+    return f"{numbers}, or your own answer" if question.custom else numbers
+
+
+def parse_choice(line: str, question: Question) -> list[str] | str:
+    """The labels that a typed line selects, or a free answer; a text that explains what is wrong with it.
+
+    Options are selected by number, from 1, or by label. Several are separated by commas
+    or blanks. Other text is a free answer where those are accepted.
+    """
+    typed = line.strip()
+    label = _option(typed, question)
+    if label is not None:
+        return [label]
+    pieces = re.split(r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", typed) else r"[,;]", typed)
+    pieces = [piece.strip() for piece in pieces if piece.strip()]
+    options = [_option(piece, question) for piece in pieces]
+    if len(pieces) > 1 and any(label is not None for label in options):
+        if not question.multiple:
+            if all(label is not None for label in options):
+                return "One answer only, please."
+        elif question.custom or None not in options:
+            labels = [label or piece for label, piece in zip(options, pieces, strict=True)]
+            return list(dict.fromkeys(labels))
+    if not question.custom:
+        return f"{visible(typed)!r} is not one of the answers: type {_how(question)[0].lower()}{_how(question)[1:]}."
+    return [typed]
+
+
+def _option(typed: str, question: Question) -> str | None:
+    """The label that a number or the label itself names."""
+    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(question.options):
+        return question.options[int(typed) - 1].label
+    return next((o.label for o in question.options if o.label.strip().casefold() == typed.casefold()), None)

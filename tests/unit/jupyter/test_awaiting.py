@@ -111,13 +111,3 @@ def test_lines_are_counted_as_python_counts_them(odd: str) -> None:
 def test_a_call_that_is_awaited_already_gets_no_second_await() -> None:
     source = "r = await get_ipython().run_line_magic('tool', 'read a')\n"
     assert transform(source) == "r = await get_ipython().run_line_magic('tool_awaited', 'read a')\n"
-
-
-@pytest.mark.parametrize(
-    "text", ["n use mv instead", "no, use mv instead", "3: use mv instead", "deny  use mv instead"]
-)
-def test_a_denial_at_the_prompt_takes_a_reason(text: str) -> None:
-    from opencode_jupyter.jupyter.kernel.reply_channels import parse_answer
-
-    assert parse_answer(text) == ("reject", "use mv instead")
-    assert parse_answer("nothing") is None

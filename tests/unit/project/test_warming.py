@@ -64,7 +64,7 @@ def test_the_first_call_imports_nothing_more_once_the_background_has_warmed_up(t
 
 
 NOT_OF_THE_FIRST_CALL = (
-    *(f"jupyter.{name}" for name in ("panel.calls", "panel.rules", "panel.tools", "spill", "kernel.question_dialog")),
+    *(f"jupyter.{name}" for name in ("panel.calls", "panel.rules", "panel.tools", "spill")),
     *(f"jupyter.{name}" for name in ("magics.agent_run", "cards.widget")),
     *(f"jupyter.tools.{name}" for name in ("python", "inspect", "describe", "capture", "interrupts")),
     *(f"core.{name}" for name in ("function_tool", "docstring", "atomic", "messages", "streaming")),

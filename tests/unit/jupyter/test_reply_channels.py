@@ -1,4 +1,4 @@
-"""Questions typed at a prompt: numbers, labels, own words, several, nothing."""
+"""Answers typed at a prompt: a reason for a denial; of questions numbers, labels, own words, several, nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.core.question_request import Question, QuestionRequest, parse_answers, parse_questions
-from opencode_jupyter.jupyter.kernel.question_dialog import TRIES, QuestionDialog, parse_choice
+from opencode_jupyter.jupyter.kernel.reply_channels import TRIES, QuestionDialog, parse_answer, parse_choice
 
 LABELS = ["SQLite", "PostgreSQL", "My SQL"]
 
@@ -97,3 +97,11 @@ def test_whatever_is_typed_is_an_answer_that_fits_or_is_told(typed: str, multipl
         assert asked.answers[0]
     else:
         assert outcome in ("again", "dismissed")
+
+
+@pytest.mark.parametrize(
+    "text", ["n use mv instead", "no, use mv instead", "3: use mv instead", "deny  use mv instead"]
+)
+def test_a_denial_at_the_prompt_takes_a_reason(text: str) -> None:
+    assert parse_answer(text) == ("reject", "use mv instead")
+    assert parse_answer("nothing") is None
