@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ...agent.run import Run
     from ..kernel.waiting import Waiter
     from ..tools.capture import Capture
-    from .run_printer import RunPrinter
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +99,6 @@ class LiveDisplay(ABC):
         self.key = key
         self.run: Run | None = None
         """The run whose calls it shows; None for a card of one call."""
-        self.printer: RunPrinter | None = None
-        """Shows a run in a terminal, as it goes."""
         self.waiter = waiter
         self.quiet = quiet
         self.display_id = f"opencode-{uuid.uuid4().hex}"
@@ -156,10 +153,8 @@ class LiveDisplay(ABC):
     def _resend(self, late: bool) -> None:
         """Send a page that has drawn the widget what it may have missed if it was `late`; on any thread."""
 
-    def before_prompt(self) -> None:
-        """End the printed line before a terminal's prompt."""
-        if self.printer is not None:
-            self.printer.end()
+    def before_prompt(self) -> None:  # noqa: B027 - only a run prints
+        """End what is printed, before a terminal's prompt."""
 
     # ------------------------------------------------------------------ on the engine's thread
 

@@ -1,12 +1,14 @@
 """The card of a run: the model's text and calls, live while it works, plain output when it has ended.
 
 Only changes are sent (an item, a piece of text), some ten times a second at most; a timer makes the JSON,
-not the run's report of a change. The whole is sent to a page that draws the card.
+not the run's report of a change. The whole is sent to a page that draws the card. In a terminal the text is
+printed as it arrives, with a line for each call that has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -14,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.call_state import now_ms
 from ...core.threads import call_soon
+from ...text.visible import readable
 from .approval_json import RequestView
 from .display import Bundle, LiveDisplay
-from .run_json import RunItems
-from .run_mimebundle import end_text, live_text, lost_bundle, settled_bundle
+from .run_json import RunItems, call_json
+from .run_mimebundle import call_lines, end_text, live_text, lost_bundle, settled_bundle
 from .widget import live_widget
 from .wording import end_of
 
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from ...agent.run import Run
     from ...core.call import Call
     from ..kernel.waiting import Waiter
-    from .run_printer import RunPrinter
 
 VERSION = 1
 """Of the run's JSON."""
@@ -55,7 +57,7 @@ class RunCard(LiveDisplay):
         run: the run.
         waiter: the cell that waits; None for a run in the background.
         mode: the permission mode that the session is in now; "" for the usual one.
-        printer: shows the run in a terminal, as it goes.
+        prints: also print the run as it goes, as in a terminal, where a cell waits.
         **options: see `LiveDisplay`.
     """
 
@@ -65,15 +67,15 @@ class RunCard(LiveDisplay):
         waiter: Waiter | None,
         *,
         mode: Callable[[], str] = str,
-        printer: RunPrinter | None = None,
+        prints: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(f"run_{uuid.uuid4().hex}", waiter, **options)
         self.run: Run = run
         self.answer: Answer | None = None
-        self.items = RunItems(run, self._changed, printer.on_call if printer is not None else None)
+        self._printer = _RunPrinter(waiter.submit) if prints and waiter is not None else None
+        self.items = RunItems(run, self._changed, self._printer.on_call if self._printer is not None else None)
         self._mode = mode
-        self.printer = printer
         self._started = now_ms()
         self._ended: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,16 +101,20 @@ class RunCard(LiveDisplay):
     def end(self) -> None:
         """Note that the run has ended, with an answer or without."""
         self._ended = now_ms()
-        if self.printer is not None:
-            self.printer.end()
+        self.before_prompt()
         for timer in (self._timer, self._whole_timer):
             if timer is not None:
                 timer.cancel()
 
+    def before_prompt(self) -> None:
+        """End the printed line."""
+        if self._printer is not None:
+            self._printer.end()
+
     def _on_change(self, run: Run, kind: str, change: Any) -> None:
         self.items.on_change(run, kind, change)
-        if self.printer is not None:
-            self.printer.on_change(run, kind, change)
+        if self._printer is not None:
+            self._printer.on_change(run, kind, change)
 
     def _changed(self) -> None:
         if self._timer is None and self._widget is not None and self._loop is not None and not self.is_over:
@@ -213,7 +219,7 @@ class RunCard(LiveDisplay):
 
     def _settled_bundle(self) -> Bundle:
         bundle = settled_bundle(self.json(live=False))
-        if self.printer is not None:  # the words were printed as they came
+        if self._printer is not None:  # the words were printed as they came
             bundle[0]["text/plain"] = end_text(self.json(live=False))
         return bundle
 
@@ -226,3 +232,54 @@ def model_name(run: Run) -> str:
     if hasattr(run, "model"):
         return run.model.info.full
     return run.options.model if isinstance(run.options.model, str) else ""
+
+
+class _RunPrinter:
+    """Prints what a run does.
+
+    Args:
+        submit: runs a function on the thread that waits.
+    """
+
+    def __init__(self, submit: Callable[[Callable[[], Any]], Any]) -> None:
+        self._submit = submit
+        self._midline = False
+        self._part = ""
+
+    def on_change(self, run: Run, kind: str, change: Any) -> None:
+        """See `Run.on_change`."""
+        if kind == "delta":
+            part, text = change
+            if part["type"] == "text" and not part.get("synthetic"):
+                if part["id"] != self._part:
+                    self._part = part["id"]
+                    self._line("")
+                self._midline = not text.endswith("\n")
+                self._write(readable(text))
+        elif kind == "status" and run.retry is not None:
+            self._line(f"· retrying: {run.retry.get('message', '')}")
+        elif kind == "status" and run.status == "compacting":
+            self._line("· summarising the conversation")
+
+    def on_call(self, call: Call) -> None:
+        """Print a call that has ended."""
+        for line in call_lines(call_json(call, {}, live=True)):
+            self._line(line)
+
+    def end(self) -> None:
+        """End the line: the run has ended, or a prompt follows."""
+        if self._midline:
+            self._line("")
+
+    def _line(self, text: str) -> None:
+        head = "\n" if self._midline else ""
+        self._midline = False
+        if head or text:
+            self._write(f"{head}{text}\n" if text else head)
+
+    def _write(self, text: str) -> None:
+        def write() -> None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+        self._submit(write)

@@ -10,7 +10,6 @@ from ...core.errors import ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
-from ..cards.run_printer import RunPrinter
 from .agent_models import choose_model
 
 if TYPE_CHECKING:
@@ -123,14 +122,8 @@ def _card(notebook: Notebook, run: Run, waiter: Waiter | None, request: AgentReq
         name = mode_of(workspace, run.session)
         return "" if name == DEFAULT else name
 
-    terminal = notebook.kernel is None and waiter is not None and not (request.quiet or notebook.settings.quiet)
-    card = RunCard(
-        run,
-        waiter,
-        mode=mode,
-        printer=RunPrinter(waiter.submit) if terminal and waiter is not None else None,
-        quiet=request.quiet or notebook.settings.quiet,
-        **notebook.cards.options(),
-    )
+    quiet = request.quiet or notebook.settings.quiet
+    prints = notebook.kernel is None and not quiet
+    card = RunCard(run, waiter, mode=mode, prints=prints, quiet=quiet, **notebook.cards.options())
     notebook.cards.attach(card)
     return card
