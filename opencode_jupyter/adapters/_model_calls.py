@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.call_outcome import error_text
+from ..core.call_state import error_text
 from ..core.ids import clean_tool_id
 from ..core.repair import INVALID, invalid_call
 from ..core.result import ToolResult

@@ -13,7 +13,7 @@ from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolCallId, Tool
 from langchain_core.tools import Tool as SimpleTool
 from pydantic import BaseModel, PrivateAttr, ValidationError
 
-from ..core.call_outcome import error_text
+from ..core.call_state import error_text
 from ..core.errors import InvalidArgumentsError, ToolError
 from ..core.result import Attachment, ToolResult
 from ..core.schema_validation import checker

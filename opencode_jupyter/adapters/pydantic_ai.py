@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage
 
-from ..core.call_outcome import error_text
+from ..core.call_state import error_text
 from ..core.errors import ToolError
 from ..core.result import Attachment, ToolResult
 from ..core.threads import run_blocking

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import doom_loop, ids
 from .call_approval import REVISED_NOTE, CallApproval
-from .call_outcome import error_of_call
 from .call_reporting import cancel_scope
 from .call_state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
 from .command_description import renew_description
@@ -28,6 +27,7 @@ from .errors import (
     DryRunEnd,
     InvalidArgumentsError,
     ToolAbortedError,
+    ToolError,
     ToolTimeoutError,
     UnknownToolError,
 )
@@ -50,6 +50,8 @@ log = logging.getLogger(__name__)
 
 FRESH_FOR = 0.02
 """Seconds after its creation in which a call need not check again whether tools came or went."""
+GENERATOR_EXIT = "The tool raised GeneratorExit, which is for closing generators. Raise another exception."
+"""The error in its place: it would end the call's caller without a trace."""
 
 By = Literal["user", "python", "model"]
 Executor = Callable[[Tool, Bound, Any, ToolContext], Awaitable[ToolResult]]
@@ -204,10 +206,12 @@ class Call(CallApproval):
             if self._scope.cancelled_caught:
                 raise self._cancelled()  # noqa: TRY301 - one handler for every ending
         except BaseException as error:
-            if isinstance(error, GeneratorExit) and asyncio.current_task() is not task:
-                self.refuse(error)  # the coroutine is being closed: it can't wait any more
-                raise
-            failure = error_of_call(error)
+            failure = error
+            if isinstance(error, GeneratorExit):
+                if asyncio.current_task() is not task:
+                    self.refuse(error)  # the coroutine is being closed: it can't wait any more
+                    raise
+                failure = ToolError(GENERATOR_EXIT)
             self._fail(failure)
             await self._report_end(failure)
             if failure is not error:

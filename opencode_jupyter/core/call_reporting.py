@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic_core import from_json
 
-from .call_outcome import error_code, error_text, outcome_of
-from .call_state import ERROR_CODE, FOR_PERSON, Failed, Pending, Running, now_ms
+from .call_state import ERROR_CODE, FOR_PERSON, Failed, Pending, Running, error_code, error_text, now_ms, outcome_of
 
 if TYPE_CHECKING:
     from .call import Call

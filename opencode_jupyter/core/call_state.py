@@ -1,4 +1,4 @@
-"""A call as data: the tool part and its states (docs/opencode/core.md 9.1).
+"""A call as data: the tool part, its states (docs/opencode/core.md 9.1), and how it ended.
 
 States are replaced, never changed in place, so that a reader on another thread (the store's
 writer) always sees a whole one. mypy holds everyone to it (`Final`); to be held by Python (``frozen=True``) would
@@ -7,10 +7,28 @@ take a tenth of a call's time.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from .errors import (
+    REFUSING,
+    DryRunEnd,
+    HookRefusedError,
+    InvalidArgumentsError,
+    PermissionCorrectedError,
+    PermissionDeniedError,
+    PermissionRejectedError,
+    QuestionRejectedError,
+    ToolAbortedError,
+    ToolError,
+    full_text,
+    shorten,
+)
+from .repair import INVALID
 
 if TYPE_CHECKING:
     from .permission.decision import Decision
@@ -18,6 +36,17 @@ if TYPE_CHECKING:
     from .result import Attachment, ToolResult
 
 Status = Literal["pending", "running", "completed", "error"]
+
+FOR_PERSON = "errorForPerson"
+"""The key in the metadata of a failed call under which the error's text for a person is, where it is another one."""
+ERROR_CODE = "errorCode"
+"""The key there under which the code of a `ToolError` is (docs/errors.md); absent for one without a page of its own."""
+UNSUCCESSFUL = "unsuccessful"
+"""Key in the metadata of a batch: how many calls failed, commands with an exit code other than 0 too."""
+FAILURE_KEYS = ("exit", "signal", "failed", UNSUCCESSFUL, "totalCalls")
+"""Keys of a completed call's metadata that `failure_of` reads."""
+_POLICY = "policy"
+"""`Decision.by` and `Answered.by` where nobody was there to answer."""
 
 
 class CallOutcome(StrEnum):
@@ -116,12 +145,6 @@ class Completed:
         return wire
 
 
-FOR_PERSON = "errorForPerson"
-"""The key in the metadata of a failed call under which the error's text for a person is, where it is another one."""
-ERROR_CODE = "errorCode"
-"""The key there under which the code of a `ToolError` is (docs/errors.md); absent for one without a page of its own."""
-
-
 @dataclass(slots=True)
 class Failed:
     """Ended by an error; `metadata` keeps the last live metadata (a stopped command's output).
@@ -206,3 +229,79 @@ class ToolPart:
                 wire["state"]["time"] = {**state["time"], **wire["state"]["time"]}
             return {**self.extra, **wire}
         return wire
+
+
+def failure_of(tool: str, metadata: Mapping[str, Any] | None) -> str:
+    """What failed in a call that is completed in OpenCode's terms, as a card shows it; empty if nothing did.
+
+    It goes by the tool's name: the keys are OpenCode's, and mean something else in the metadata of other tools. Stored
+    calls, also those of other programs, are judged without their tools.
+    """
+    metadata = metadata or {}
+    if tool == INVALID:
+        return "failed"
+    code = metadata.get("exit")
+    if tool == "bash" and isinstance(code, int) and code:
+        return f"exit code {code}"
+    if tool == "bash" and metadata.get("signal"):
+        return f"ended by {metadata['signal']}"
+    if tool == "bash" and "exit" in metadata and code is None:  # by its time limit, or by a limit of its output
+        return "ended early"
+    failed, total = metadata.get(UNSUCCESSFUL, metadata.get("failed")), metadata.get("totalCalls")
+    if tool == "batch" and isinstance(failed, int) and isinstance(total, int) and failed:
+        return f"{failed} of {total} failed"
+    return ""
+
+
+_BY_REASON = {
+    "timeout": CallOutcome.TIMED_OUT,
+    "interrupted": CallOutcome.INTERRUPTED,
+    "closed": CallOutcome.ENDED,
+}
+
+
+def outcome_of(error: BaseException, reason: str | None = None) -> CallOutcome:
+    """How a call ended.
+
+    Args:
+        error: what ended it.
+        reason: why it was aborted, if it was.
+    """
+    match error:
+        case HookRefusedError():
+            return CallOutcome.REFUSED_BY_HOOK if error.hook in REFUSING else CallOutcome.FAILED
+        case PermissionDeniedError():
+            return CallOutcome.DENIED_BY_RULE
+        case PermissionRejectedError() | PermissionCorrectedError():
+            by_policy = error.decision is not None and error.decision.by == _POLICY
+            return CallOutcome.DENIED_BY_POLICY if by_policy else CallOutcome.DENIED_BY_PERSON
+        case QuestionRejectedError():
+            unanswered = error.answered is not None and error.answered.by == _POLICY
+            return CallOutcome.UNANSWERED if unanswered else CallOutcome.DISMISSED
+        case InvalidArgumentsError():
+            return CallOutcome.INVALID_ARGUMENTS
+        case ToolAbortedError() | asyncio.CancelledError() | KeyboardInterrupt():
+            return _BY_REASON.get(reason or "interrupted", CallOutcome.STOPPED)
+        case DryRunEnd():
+            return CallOutcome.DRY_RUN
+        case _:
+            return CallOutcome.FAILED
+
+
+def error_text(error: BaseException, *, for_person: bool = False) -> str:
+    """An error as the part keeps it: as a model reads it, or as a person does."""
+    if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
+        return "Tool execution aborted"
+    if isinstance(error, ToolError):
+        return full_text(error, for_person=for_person)
+    try:
+        text = str(error)
+    except Exception as broken:  # an exception of a tool's own may be wrong itself
+        text = f"(its message can't be had: {type(broken).__name__})"
+    return f"{type(error).__name__}: {shorten(text)}" if text else type(error).__name__
+
+
+def error_code(error: BaseException) -> str:
+    """The code of an error that docs/errors.md explains; "" for any other, whose message says all there is."""
+    code = type(error).code if isinstance(error, ToolError) else ""
+    return "" if code == ToolError.code else code

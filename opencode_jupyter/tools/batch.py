@@ -10,8 +10,7 @@ import anyio
 from pydantic import ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..core.call import Call
-from ..core.call_outcome import UNSUCCESSFUL, failure_of
-from ..core.call_state import Completed, Failed, ToolPart
+from ..core.call_state import UNSUCCESSFUL, Completed, Failed, ToolPart, failure_of
 from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.errors import ToolError, UnknownToolError

@@ -11,7 +11,7 @@ from opencode_jupyter.agent.model import Model, Request, ToolSpec
 from opencode_jupyter.agent.scripted.script import Script
 from opencode_jupyter.agent.scripted.yaml_document import parse
 from opencode_jupyter.agent.turns import CallPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
-from opencode_jupyter.core.call_outcome import outcome_of
+from opencode_jupyter.core.call_state import outcome_of
 from opencode_jupyter.core.repair import INVALID
 
 

@@ -14,8 +14,7 @@ import anyio
 import pytest
 
 from opencode_jupyter import PermissionRequest, Rule
-from opencode_jupyter.core.call_outcome import failure_of
-from opencode_jupyter.core.call_state import ToolPart
+from opencode_jupyter.core.call_state import ToolPart, failure_of
 from opencode_jupyter.core.errors import (
     InvalidArgumentsError,
     PermissionRejectedError,

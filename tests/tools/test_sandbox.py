@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from opencode_jupyter.core.call_outcome import failure_of
+from opencode_jupyter.core.call_state import failure_of
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.result import ToolResult

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..call_outcome import FAILURE_KEYS, failure_of
+from ..call_state import FAILURE_KEYS, failure_of
 from ..repair import requested_tool
 from .process_identity import ProcessIdentity
 from .rows import EXTRA, text_of

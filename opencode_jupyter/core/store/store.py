@@ -181,7 +181,7 @@ class Store:
             notebook: a notebook's path, as given to `put_notebook`.
 
         Returns:
-            Rows with time (Unix ms), tool, title, state, outcome, failure (`call_outcome.failure_of`),
+            Rows with time (Unix ms), tool, title, state, outcome, failure (`call_state.failure_of`),
             seconds (None until it has ended), waited (seconds), agent, by, session, id.
         """
         writer = this_process() if own else None

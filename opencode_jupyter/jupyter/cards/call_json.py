@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_approval import NOT_REVISABLE, WAITING_FOR
-from ...core.call_outcome import FAILURE_KEYS, failure_of
 from ...core.call_state import (
     ERROR_CODE,
+    FAILURE_KEYS,
     FOR_PERSON,
     CallOutcome,
     Completed,
@@ -22,6 +22,7 @@ from ...core.call_state import (
     Running,
     State,
     ToolPart,
+    failure_of,
     now_ms,
 )
 from ...core.permission import Decision

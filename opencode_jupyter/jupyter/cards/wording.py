@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.call_outcome import failure_of
-from ...core.call_state import CallOutcome
+from ...core.call_state import CallOutcome, failure_of
 from ...core.errors import ToolAbortedError, ToolError, full_text
 from ...core.permission.request import SANDBOX, TRUST
 from ...text.visible import visible_line

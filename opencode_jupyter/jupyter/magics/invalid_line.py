@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 
 from ...core import ids
-from ...core.call_outcome import error_code
-from ...core.call_state import ERROR_CODE, Failed, ToolPart, now_ms
+from ...core.call_state import ERROR_CODE, Failed, ToolPart, error_code, now_ms
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ...workspace import Workspace
 from ..cards.call_json import card_part

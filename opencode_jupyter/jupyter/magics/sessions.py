@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...agent.sessions import AgentSession
-from ...core.call_outcome import failure_of
+from ...core.call_state import failure_of
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.store.queries import DIRECT
 from ...core.store.rows import EXTRA
