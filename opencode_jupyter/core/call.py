@@ -20,7 +20,7 @@ from . import doom_loop, ids
 from .call_approval import REVISED_NOTE, CallApproval
 from .call_reporting import cancel_scope
 from .call_state import FOR_PERSON, CallOutcome, Completed, Pending, Running, ToolPart, now_ms
-from .command_description import renew_description
+from .card_spec import renew_description
 from .context import AbortSignal, InitContext, ToolContext
 from .errors import (
     ArgumentsRevisedError,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .audit import audit_log, entry_of
 from .call_reporting import Reporting
 from .call_state import Pending, Running, now_ms
-from .command_description import renew_description
+from .card_spec import renew_description
 from .context import InitContext, ToolContext
 from .errors import ArgumentsRevisedError, DryRunEnd, ToolError
 from .permission import Action, Decision, PermissionQuery, Rule

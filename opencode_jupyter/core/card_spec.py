@@ -1,13 +1,27 @@
-"""How the calls of a built-in tool are shown: a part of the tool's manifest, for cards, lists and prompts."""
+"""How calls are shown in cards, lists and prompts: the part of a tool's manifest about it, and titles from commands.
+
+Apart from `core.tool`, because loading the extension imports this and no tools.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from .call_state import Completed, ToolPart
+
+TITLE_CHARS = 120
+"""Most characters of a title that is made from an argument."""
+_DESCRIPTION_CHARS = 60
+"""Characters of a command that serve as its description."""
+
+PREPARES = re.compile(
+    r"#|//|import\b|from \S+ import\b|set [-+]|cd\b[^;&|]*$|export\b[^;&|]*$|[\w./-]+(?: -\S*)* <<-?\s*['\"]?\w+['\"]?$"
+)
+"""Lines of a script that do not describe it: comments, imports, the shell's options, an interpreter's here-document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +51,28 @@ PLAIN = CardSpec()
 """For a tool without a card of its own."""
 CARDS: dict[str, CardSpec] = {}
 """By the id of each built-in tool that was made so far."""
+
+
+def summary_line(text: str) -> str:
+    """The line that describes a text: the first that is no comment, import or preparation of a shell."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 2:
+        return "".join(lines)[:TITLE_CHARS]
+    line = next((line for line in lines if not PREPARES.match(line)), lines[0])
+    return f"{line[:TITLE_CHARS]} …"
+
+
+def command_description(command: str) -> str:
+    """A description made from a command: the beginning of its most telling line."""
+    line = summary_line(command).removesuffix(" …")
+    return line if len(line) <= _DESCRIPTION_CHARS else line[: _DESCRIPTION_CHARS - 3] + "..."
+
+
+def renew_description(before: Any, after: Any) -> Any:
+    """Changed arguments with a description of the new command, where only the command was changed."""
+    if not isinstance(before, dict) or not isinstance(after, dict) or not {"command", "description"} <= after.keys():
+        return after
+    command = after["command"]
+    if command == before.get("command", command) or after["description"] != before.get("description"):
+        return after
+    return {**after, "description": command_description(command)} if isinstance(command, str) else after

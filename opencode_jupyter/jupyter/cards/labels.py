@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.call_state import Completed, Pending, Running, ToolPart
-from ...core.card_spec import CARDS, PLAIN, CardSpec
-from ...core.command_description import CHARS, summary_line
+from ...core.card_spec import CARDS, PLAIN, TITLE_CHARS, CardSpec, summary_line
 
 if TYPE_CHECKING:
     from ...core.context import ToolContext
@@ -68,7 +67,7 @@ def label_of(part: ToolPart, directory: Path | None = None, base: Path | None = 
             return summary_line(str(value))
     return ", ".join(
         name + (f" ({len(value)})" if isinstance(value, (list, dict)) else "") for name, value in arguments.items()
-    )[:CHARS]
+    )[:TITLE_CHARS]
 
 
 def _with_project_paths(tool: str, arguments: dict[str, Any], directory: Path, base: Path) -> dict[str, Any]:
@@ -121,5 +120,5 @@ def label_for(tool: str, arguments: dict[str, Any], directory: Path | None = Non
 
 
 def first_line(value: Any) -> str:
-    """The first line of a text, cut to `CHARS`."""
-    return str(value).strip().splitlines()[0][:CHARS]
+    """The first line of a text, cut to `TITLE_CHARS`."""
+    return str(value).strip().splitlines()[0][:TITLE_CHARS]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.command_description import command_description
+from ...core.card_spec import command_description
 from ...core.errors import InvalidArgumentsError, UnknownToolError
 from ...core.repair import correct_name
 from ...core.suggestions import suggestion

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...core.card_spec import CARDS, CardSpec
-from ...core.command_description import PREPARES, summary_line
+from ...core.card_spec import CARDS, PREPARES, CardSpec, summary_line
 
 if TYPE_CHECKING:
     from ...core.call_state import ToolPart

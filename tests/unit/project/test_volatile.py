@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from opencode_jupyter.core.call_state import Completed, ToolPart
-from opencode_jupyter.core.command_description import command_description, summary_line
+from opencode_jupyter.core.card_spec import command_description, summary_line
 from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
 from opencode_jupyter.jupyter.cards.labels import label_of
 
