@@ -1,4 +1,4 @@
-"""A plain function as a tool: its signature as a parameter model, and a call with what was validated.
+"""A plain function as a tool: its signature and docstring as a parameter model, and a call with what was validated.
 
 What else can be called counts as one: a method of an object, a `functools.partial`, an object with ``execute`` or
 ``__call__``, a class of such objects. Whatever can't come as JSON is refused when the tool is made, with an error that
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 import sys
 import types
@@ -18,6 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Optional
 
+from docstring_parser.google import DEFAULT_SECTIONS, GoogleParser, Section, SectionType
+from docstring_parser.numpydoc import NumpydocParser
+from docstring_parser.rest import parse as parse_sphinx
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import (
     PydanticInvalidForJsonSchema,
@@ -32,6 +36,8 @@ from .context import ToolContext
 from .schema import ParameterSchema, json_schema
 from .streaming import executor
 
+log = logging.getLogger(__name__)
+
 CONTEXT = "ctx"
 PACKAGE = __name__.split(".", maxsplit=1)[0]
 _CONFIG = ConfigDict(arbitrary_types_allowed=False, extra="ignore", protected_namespaces=())
@@ -39,6 +45,8 @@ _ADVICE = (
     "An argument comes as JSON: take text that the function can find the object by (a path, a variable's name), or a "
     "type made of str, int, float, bool, list, dict, datetime, Path, Enum, Literal, a dataclass or a pydantic model"
 )
+_KEYWORDS = [Section(title, "param", SectionType.MULTIPLE) for title in ("Keyword Args", "Keyword Arguments")]
+_DOCSTRING_PARSERS = (GoogleParser([*DEFAULT_SECTIONS, *_KEYWORDS]).parse, NumpydocParser().parse, parse_sphinx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,6 @@ def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
         TypeError: the function has ``*args`` or ``**kwargs``, or a parameter has a type that can't come as JSON or
             can't be found; the message names the parameter.
     """
-    from .docstring import parameter_texts
-
     signature = signature_of(fn)
     hints = _Annotations(fn)
     doc = inspect.getdoc(inspect.unwrap(_unwrap_partial(fn)))
@@ -112,6 +118,26 @@ def parameters_of(fn: Callable[..., Any]) -> FunctionParameters:
         fields[attribute] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
     names = {attribute: name for name, attribute in attributes.items()}
     return FunctionParameters(_model(fn, fields, names), attributes, context, positional)
+
+
+def parameter_texts(doc: str) -> dict[str, str]:
+    """Each parameter's text in a docstring of Google's, NumPy's or Sphinx's style, its lines joined.
+
+    Args:
+        doc: the docstring without the indentation of the code (`inspect.getdoc`).
+    """
+    texts: dict[str, str] = {}
+    for parse in _DOCSTRING_PARSERS:
+        try:
+            parameters = parse(f"\n{doc}").params
+        except Exception as error:  # also what the library raises for a text it did not expect: IndexError, for one
+            log.debug("not a docstring of this style: %s", error)
+            continue
+        for parameter in parameters:
+            text = " ".join((parameter.description or "").split())
+            names = re.findall(r"\w+", parameter.arg_name) if text and parameter.args[0] != "attribute" else []
+            texts |= {name: text for name in names if name not in texts}
+    return texts
 
 
 def context_of(fn: Callable[..., Any]) -> list[str]:
@@ -326,7 +352,7 @@ def describe_callable(target: Any) -> CallableDescription:
     function = getattr(target, method)
     text = getattr(target, "description", None)
     if not isinstance(text, str):
-        text = _class_doc(kind) or inspect.getdoc(function) or ""
+        text = inspect.cleandoc(kind.__doc__ or "") or inspect.getdoc(function) or ""
     names = (getattr(target, "id", None), getattr(target, "name", None))
     name = next(
         (candidate for candidate in names if isinstance(candidate, str) and candidate), _snake_case(kind.__name__)
@@ -365,10 +391,6 @@ def execute_of(fn: Callable[..., Any], explicit: ParameterSchema | None) -> tupl
 def _class_attribute(kind: type, name: str) -> Any:
     """A method that the class of an object defines; ``type`` itself has a ``__call__`` that is not meant."""
     return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-
-
-def _class_doc(kind: type) -> str:
-    return inspect.cleandoc(kind.__doc__) if kind.__doc__ else ""
 
 
 def _snake_case(name: str) -> str:

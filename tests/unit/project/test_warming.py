@@ -67,7 +67,7 @@ NOT_OF_THE_FIRST_CALL = (
     *(f"jupyter.{name}" for name in ("panel.calls", "panel.rules", "panel.tools", "spill")),
     *(f"jupyter.{name}" for name in ("magics.agent_run", "cards.widget")),
     *(f"jupyter.tools.{name}" for name in ("python", "inspect", "describe", "capture", "interrupts")),
-    *(f"core.{name}" for name in ("function_tool", "docstring", "atomic", "messages", "streaming")),
+    *(f"core.{name}" for name in ("function_tool", "atomic", "messages", "streaming")),
     *(f"core.{name}" for name in ("question_request", "result_values", "value_tables", "schema_validation")),
     *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "untrusted")),
     *("core.project_rules", "mcp.connection"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from opencode_jupyter import ToolContext, tool
-from opencode_jupyter.core.docstring import parameter_texts
+from opencode_jupyter.core.function_tool import parameter_texts
 
 GOOGLE = """Do it.
 
