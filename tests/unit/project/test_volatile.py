@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import opencode_jupyter.jupyter.tools  # noqa: F401 - the card of python
 from opencode_jupyter.core.call_state import Completed, ToolPart
 from opencode_jupyter.core.card_spec import command_description, summary_line
 from opencode_jupyter.jupyter.cards.call_mimebundle import settled_bundle
