@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import opencode_jupyter
 from opencode_jupyter.tools import builtin_tools
+
+PACKAGE = Path(opencode_jupyter.__file__).parent
 
 SCRIPT = """
 import sys, time
@@ -69,13 +72,18 @@ NOT_OF_THE_FIRST_CALL = (
     *(f"jupyter.tools.{name}" for name in ("python", "inspect", "describe", "capture", "interrupts")),
     *(f"core.{name}" for name in ("function_tool", "atomic", "messages", "streaming")),
     *(f"core.{name}" for name in ("question_request", "result_values", "value_tables", "schema_validation")),
-    *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "untrusted")),
+    *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "restrictions")),
     *("core.project_rules", "mcp.connection"),
     *(f"sources.{name}" for name in ("tool_loader", "python_modules", "source_code", "plugin_exports", "plugin_input")),
     *("tools.shell", "tools.web", "text.patch", "text.diff"),
 )
 """Of our package: what answers pages, asks questions, undoes changes, saves rules, reads config files and tables of
 values, loads plugins, reaches servers, and what other tools need."""
+
+
+def test_every_module_that_a_first_call_must_not_import_exists() -> None:
+    paths = [PACKAGE.joinpath(*name.split(".")) for name in NOT_OF_THE_FIRST_CALL]
+    assert [path for path in paths if not path.is_dir() and not path.with_suffix(".py").exists()] == []
 
 
 @pytest.mark.parametrize("line", ["read a.txt", "list ."])
