@@ -6,9 +6,8 @@ from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.todos import Todos
 from .builtin import builtin
-from .todowrite import progress, todo_result
+from .todowrite import Todos, progress, todo_result
 
 
 class Parameters(Arguments):

@@ -1,9 +1,10 @@
-"""todowrite: replace the session's task list. See docs/opencode/core.md 15.4."""
+"""todowrite: replace the session's task list, which is kept here (docs/opencode/core.md 15.4 and 17)."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Self
+import logging
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
@@ -12,9 +13,16 @@ from ..core.card_spec import CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments
-from ..core.todos import Todos, count_open
 from ..text.encoding import escaped
 from .builtin import builtin
+
+if TYPE_CHECKING:
+    from ..core.host import ToolHost
+
+log = logging.getLogger(__name__)
+
+DONE = "completed"
+"""The status that takes an item out of the count of what is left. ``cancelled`` does not, as in OpenCode."""
 
 
 class Todo(Arguments):
@@ -56,7 +64,7 @@ def progress(arguments: dict[str, Any], part: ToolPart) -> str:
     todos = (part.state.metadata or {}).get("todos") if isinstance(part.state, Completed) else arguments.get("todos")
     if not isinstance(todos, list):
         return ""
-    done = sum(isinstance(todo, dict) and todo.get("status") == "completed" for todo in todos)
+    done = sum(isinstance(todo, dict) and todo.get("status") == DONE for todo in todos)
     return f"{done} of {len(todos)} task{'' if len(todos) == 1 else 's'} done" if todos else "no tasks"
 
 
@@ -82,4 +90,39 @@ async def todowrite(args: Parameters, ctx: ToolContext) -> ToolResult:
 def todo_result(todos: list[dict[str, Any]]) -> ToolResult:
     """A task list as both tools give it: how many items are left, the list as JSON, the items as rows."""
     text = escaped(json.dumps(todos, indent=2, ensure_ascii=False))
-    return ToolResult(f"{count_open(todos)} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])
+    left = sum(todo.get("status") != DONE for todo in todos)
+    return ToolResult(f"{left} todos", text, {"todos": todos}, records=[dict(todo) for todo in todos])
+
+
+class Todos:
+    """The task lists of one workspace's sessions, in the store, or in memory where it keeps none.
+
+    Reach it with ``workspace.service(Todos)``.
+    """
+
+    def __init__(self, workspace: ToolHost) -> None:
+        self._workspace = workspace
+        self._kept: dict[str, list[dict[str, Any]]] = {}
+
+    async def update(self, session_id: str, todos: list[dict[str, Any]]) -> None:
+        """Make `todos` the session's whole list, and publish ``todo.updated``."""
+        store = self._workspace.store
+        todos = self._workspace.masked([dict(todo) for todo in todos])
+        copies = [dict(todo) for todo in todos]  # the caller's may change later
+        if store is None:
+            self._kept[session_id] = copies
+        else:
+            await store.replace_todos(session_id, copies)
+        self._workspace.publish("todo.updated", lambda: {"sessionID": session_id, "todos": todos})
+
+    async def get(self, session_id: str) -> list[dict[str, Any]]:
+        """The session's list; empty if it has none, or none that can be read."""
+        store = self._workspace.store
+        if store is None:
+            return [dict(todo) for todo in self._kept.get(session_id, ())]
+        try:
+            todos = await store.todos(session_id)
+        except Exception:
+            log.exception("the task list of %s could not be read", session_id)
+            return []
+        return [todo for todo in todos if isinstance(todo, dict)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import InvalidArgumentsError, PermissionDeniedError, Workspace
-from opencode_jupyter.core.todos import Todos
+from opencode_jupyter.tools.todowrite import Todos
 from tests.support.workspaces import OpenWorkspace
 
 from .conftest import Approver
