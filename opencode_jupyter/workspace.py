@@ -19,7 +19,7 @@ from .tools import builtin_tools
 if TYPE_CHECKING:
     from .adapters.exports import Exports
     from .batch import Batch, Evaluation
-    from .core.completer import Completion, CompletionRequest
+    from .core.sampling import Completion, CompletionRequest
     from .core.tool import Tool
 
 

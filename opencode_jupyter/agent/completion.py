@@ -1,11 +1,11 @@
-"""One answer of a model without tools or a session (`core.completer.Completer`)."""
+"""One answer of a model without tools or a session (`core.sampling.Completer`)."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from ..core.completer import Completion, CompletionRequest, Media
+from ..core.sampling import Completion, CompletionRequest, Media
 from .events import Finish, TextDelta
 from .masking import stream_masked
 from .model import Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def complete(workspace: ToolHost, model: str, request: CompletionRequest) -> Completion:
-    """Ask a model of a workspace; see `core.completer.Completer`."""
+    """Ask a model of a workspace; see `core.sampling.Completer`."""
     resolved = await resolve(workspace, model)
     turns = [Turn(role, tuple(map(_piece, pieces))) for role, pieces in request.messages]
     wire = Request(

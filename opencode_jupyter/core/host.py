@@ -40,8 +40,8 @@ from .truncation import Truncation
 from .trust import Subject, Trust
 
 if TYPE_CHECKING:
-    from .completer import Completer
     from .config.save import SavedRules
+    from .sampling import Completer
     from .tool import Tool
 
 T = TypeVar("T")

@@ -31,9 +31,9 @@ from mcp_types import (
     TextContent,
 )
 
-from ..core.completer import CompletionRequest, Media
 from ..core.errors import PermissionDeniedError, PermissionRejectedError, QuestionRejectedError, ToolError
 from ..core.question_request import Choice, Question
+from ..core.sampling import CompletionRequest, Media
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

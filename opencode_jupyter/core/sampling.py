@@ -1,4 +1,4 @@
-"""One answer of a model, for what is below the agent layer (an MCP server that samples)."""
+"""Sampling: one answer of a model, for what is below the agent layer (an MCP server that requests one)."""
 
 from __future__ import annotations
 
