@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from .exporting import export, export_file
+from .exporting import events_of, export, export_file, export_jsonl
 from .importing import ImportedSession, import_, import_session
-from .jsonl import events_of, export_jsonl
 from .session_schema import SessionFileError
 from .spans import export_otlp, send, session_spans
 

@@ -1,4 +1,4 @@
-"""A session as OpenCode's export command writes it: a real release imports it.
+"""A session as a file: as OpenCode's export command writes it (a real release imports it), or as JSON lines of events.
 
 Missing keys that release 1.18.33 requires are filled in, and those that only this package knows are left out.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,44 +21,6 @@ from .session_schema import ASSISTANT, INFO, NO_MODEL, PARTS, STATES, USER
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
-
-
-async def export(workspace: ToolHost, session: str | Session) -> dict[str, Any]:
-    """A session with all its messages and parts: ``{"info", "messages"}``.
-
-    What is in it is what the session holds: tools' arguments and outputs, answers, attachments as ``data:`` URLs.
-    Rules that a mode of the session made, and what else only this program knows, are left out.
-
-    Raises:
-        KeyError: there is none of that id.
-    """
-    info, messages = workspace.masked(await read(workspace, session))
-    return await asyncio.to_thread(lambda: complete_session(info, without_extra(messages)))
-
-
-async def export_file(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
-    """`export` into a file; an existing one is replaced as a whole.
-
-    Raises:
-        KeyError: there is none of that id.
-        ToolError: the file can't be written.
-    """
-    data = await export(workspace, session)
-    return await asyncio.to_thread(lambda: write_text(path, json.dumps(data, ensure_ascii=False, indent=2) + "\n"))
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a file whole or not at all. Half of a surrogate pair is written as JSON's escape.
-
-    Raises:
-        ToolError: it can't be written.
-    """
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:  # only strings of JSON can hold one, and there \ud800 means the same
-        data = text.encode("utf-8", "backslashreplace")
-    return atomic.write(path, data)
-
 
 Data = dict[str, Any]
 
@@ -75,6 +38,65 @@ _ERRORS = frozenset(
         "APIError",
     }
 )
+_ENDING = ("step-finish", "patch")
+"""Types of parts that end a step; they have no time of their own."""
+
+
+async def export(workspace: ToolHost, session: str | Session) -> dict[str, Any]:
+    """A session with all its messages and parts: ``{"info", "messages"}``.
+
+    What is in it is what the session holds: tools' arguments and outputs, answers, attachments as ``data:`` URLs.
+    Rules that a mode of the session made, and what else only this program knows, are left out.
+
+    Raises:
+        UnknownSessionError: there is no such session.
+    """
+    info, messages = workspace.masked(await read(workspace, session))
+    return await asyncio.to_thread(lambda: complete_session(info, without_extra(messages)))
+
+
+async def export_file(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
+    """`export` into a file; an existing one is replaced as a whole.
+
+    Raises:
+        UnknownSessionError: there is no such session.
+        ToolError: the file can't be written.
+    """
+    data = await export(workspace, session)
+    return await asyncio.to_thread(lambda: write_text(path, json.dumps(data, ensure_ascii=False, indent=2) + "\n"))
+
+
+async def export_jsonl(workspace: ToolHost, session: str | Session, path: str | os.PathLike[str]) -> Path:
+    """Write a session's events into a file, one a line; an existing one is replaced as a whole.
+
+    Each line is OpenCode's bus event with a time: ``{"time": Unix ms, "type": ..., "properties": {...}}``.
+
+    Raises:
+        UnknownSessionError: there is no such session.
+        ToolError: the file can't be written.
+    """
+    data = await export(workspace, session)
+
+    def write() -> Path:
+        return write_text(path, "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events_of(data)))
+
+    return await asyncio.to_thread(write)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a file whole or not at all. Half of a surrogate pair is written as JSON's escape.
+
+    Raises:
+        ToolError: it can't be written.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # only strings of JSON can hold one, and there \ud800 means the same
+        data = text.encode("utf-8", "backslashreplace")
+    return atomic.write(path, data)
+
+
+# ---------------------------------------------------------------------- OpenCode's export format
 
 
 def complete_session(info: Data, messages: list[Data]) -> Data:
@@ -205,3 +227,75 @@ def _state(part: Data, message: Data) -> Data:
 def _attachment(file: Data, part: Data) -> Data:
     owner = {"id": part["id"], "sessionID": part["sessionID"], "messageID": part["messageID"], "type": "file"}
     return {**file, **{k: file.get(k) or v for k, v in owner.items()}}
+
+
+# ---------------------------------------------------------------------- events
+
+
+def events_of(data: Data) -> list[Data]:
+    """The events that made a session (in OpenCode's export format), in the order in which they happened.
+
+    A call has two: when it began to run, and when it ended. Calls at the same time interleave as they did. Applying
+    them in order (a part replaces the one with its id, else it goes to the end of its message) rebuilds the session.
+    """
+    info = data["info"]
+    created = info["time"]["created"]
+    timed: list[tuple[int, Data]] = [(created, _event("session.created", {"info": info}))]
+    clock = created
+    for message in data["messages"]:
+        message_info = message["info"]
+        clock = max(clock, message_info["time"]["created"])
+        completed = message_info["time"].get("completed")
+        timed.append(
+            (clock, _event("message.updated", {"info": _unfinished_info(message_info) if completed else message_info}))
+        )
+        for start, end, part in _timed(message["parts"], clock):
+            clock = max(clock, start)
+            if end is not None:
+                timed.append((clock, _event("message.part.updated", {"part": _running_part(part, clock)})))
+            timed.append((max(clock, end or 0), _event("message.part.updated", {"part": part})))
+        if completed:
+            timed.append((max(completed, clock), _event("message.updated", {"info": message_info})))
+    timed.sort(key=lambda entry: entry[0])  # stable: an event without a time stays after the one before it
+    last = timed[-1][0]
+    timed.append((max(last, info["time"]["updated"]), _event("session.updated", {"info": info})))
+    return [{"time": time, **event} for time, event in timed]
+
+
+def _event(type: str, properties: Data) -> Data:
+    return {"type": type, "properties": properties}
+
+
+def _unfinished_info(info: Data) -> Data:
+    """An answer's info when it began: without what is known only at its end."""
+    later_keys = ("finish", "error", "structured")
+    return {
+        **{key: value for key, value in info.items() if key not in later_keys},
+        "time": {"created": info["time"]["created"]},
+        "cost": 0,
+        "tokens": Usage().to_wire(),
+    }
+
+
+def _timed(parts: list[Data], since: int) -> Iterator[tuple[int, int | None, Data]]:
+    """Each part with when it was first seen and, of calls that ended, when that was."""
+    clock = latest = since
+    for part in parts:
+        state = part["state"] if part["type"] == "tool" else None
+        times = (part if state is None else state).get("time") or {}
+        start, end = times.get("start"), times.get("end")
+        if state is not None and end is not None:
+            clock = max(clock, start or 0)
+            latest = max(latest, clock, end)
+            yield clock, max(end, clock), part
+            continue
+        # A text has one event, when it is complete. What ends a step follows the calls.
+        own = latest if part["type"] in _ENDING else end or start or 0
+        clock = max(clock, own)
+        latest = max(latest, clock)
+        yield clock, None, part
+
+
+def _running_part(part: Data, start: int) -> Data:
+    state = {"status": "running", "input": part["state"]["input"], "time": {"start": start}}
+    return {**part, "state": state}
