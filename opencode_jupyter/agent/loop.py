@@ -16,8 +16,7 @@ from .errors import ModelError
 from .events import Finish, Usage
 from .model import Request, agent_request
 from .prepare_run import prepare_run
-from .prompt import Instructions, system_prompt
-from .prompt.reminders import LAST_STEP
+from .prompt import LAST_STEP, Instructions, system_prompt
 from .retry import pause, wait_before
 from .step import Step, StepFiles
 from .structured import NUDGE, NUDGES

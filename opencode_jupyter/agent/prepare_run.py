@@ -23,7 +23,7 @@ from .conversation import Conversation, LazyMessages
 from .errors import ModelError
 from .model import Model
 from .models import resolve
-from .prompt.reminders import reminders
+from .prompt import reminders
 from .revert import cleanup
 from .title import title
 from .tools.plan import plan_file, plan_path

@@ -17,13 +17,13 @@ from ..core.call_reporting import why_cancelled
 from ..core.errors import ToolAbortedError, ToolError
 from ..core.messages import Message
 from ..core.permission import Rule
-from ..core.permission.modes import rules_of
 from ..core.sessions import Session
 from ..core.threads import call_on_loop, call_soon, is_current, run_on_loop
 from .answer import Answer
 from .conversation import Conversation, LazyMessages
 from .events import Usage
 from .model import Model, ModelInfo
+from .prompt.system import model_rules
 from .prompt_options import PromptOptions
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Run:
     @property
     def rules(self) -> list[Rule]:
         """The rules for the model's calls."""
-        return [*self.agent.model_permission, *self.workspace.rules, *rules_of(self.workspace, self.session)]
+        return model_rules(self.workspace, self.agent, self.session)
 
     @property
     def represents_session(self) -> bool:

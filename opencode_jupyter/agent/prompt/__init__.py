@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from .instructions import Instructions
-from .reminders import LAST_STEP, reminders
-from .rules import describe_rules
-from .system import SystemPrompts, system_prompt
+from .system import LAST_STEP, reminders, system_prompt
 
-__all__ = ["LAST_STEP", "Instructions", "SystemPrompts", "describe_rules", "reminders", "system_prompt"]
+__all__ = ["LAST_STEP", "Instructions", "reminders", "system_prompt"]

@@ -12,7 +12,7 @@ import pytest
 from opencode_jupyter.agent.conversation import SUMMARY_QUESTION
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.events import CallEnd, Finish, Usage
-from opencode_jupyter.agent.prompt.reminders import LAST_STEP
+from opencode_jupyter.agent.prompt import LAST_STEP
 from opencode_jupyter.agent.scripted import ScriptedModel, call, failure, load, say, thought
 from opencode_jupyter.agent.turns import TextPiece, Turn
 from opencode_jupyter.core.errors import PermissionRejectedError
