@@ -15,7 +15,7 @@ from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
 from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
-from .part_assembler import OpenCall, PartAssembler
+from .event_assembler import EventAssembler, OpenCall
 from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, schema_of, snake_keys, token_count, wire_name
 from .settings import ModelSettings, Provider
 
@@ -35,8 +35,8 @@ REASONS: dict[str, FinishReason] = {
 class AnthropicParser(ResponseParser):
     """Reads events."""
 
-    def __init__(self, parts: PartAssembler) -> None:
-        super().__init__(parts)
+    def __init__(self, assembler: EventAssembler) -> None:
+        super().__init__(assembler)
         self._calls: dict[int, OpenCall] = {}
         self._inputs: dict[int, Any] = {}
         self._reasoning_blocks: dict[int, dict[str, Any]] = {}
@@ -58,7 +58,7 @@ class AnthropicParser(ResponseParser):
             self._read_reason((value.get("delta") or {}).get("stop_reason"))
         elif kind == "message_stop":
             self.finished = self.closed = True
-            self.parts.end_all()
+            self.assembler.end_all()
 
     def feed_complete(self, value: Mapping[str, Any]) -> None:
         """An answer that is no stream."""
@@ -74,28 +74,28 @@ class AnthropicParser(ResponseParser):
     def _start(self, index: int, block: Mapping[str, Any]) -> None:
         kind = block.get("type")
         if kind == "text":
-            self.parts.end_text()  # each block is a part of its own
-            self.parts.add_text(block.get("text") or "")
+            self.assembler.end_text()  # each block is a part of its own
+            self.assembler.add_text(block.get("text") or "")
         elif kind == "thinking":
             self._reasoning_blocks[index] = {"signature": block.get("signature") or ""}
-            self.parts.add_reasoning(block.get("thinking") or "", begin=True)
+            self.assembler.add_reasoning(block.get("thinking") or "", begin=True)
         elif kind == "redacted_thinking":
             self._reasoning_blocks[index] = {"redactedData": block.get("data") or ""}
-            self.parts.add_reasoning("", begin=True)
+            self.assembler.add_reasoning("", begin=True)
         elif kind == "tool_use":
-            call = self.parts.start_call(str(block.get("id") or ""), str(block.get("name") or ""))
+            call = self.assembler.start_call(str(block.get("id") or ""), str(block.get("name") or ""))
             self._calls[index] = call
             self._inputs[index] = block.get("input")
 
     def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
         kind = delta.get("type")
         if kind == "text_delta":
-            self.parts.add_text(delta.get("text") or "")
+            self.assembler.add_text(delta.get("text") or "")
         elif kind == "input_json_delta":
             if index in self._calls:
-                self.parts.add_arguments(self._calls[index], delta.get("partial_json") or "")
+                self.assembler.add_arguments(self._calls[index], delta.get("partial_json") or "")
         elif kind == "thinking_delta":
-            self.parts.add_reasoning(delta.get("thinking") or "")
+            self.assembler.add_reasoning(delta.get("thinking") or "")
         elif kind == "signature_delta" and index in self._reasoning_blocks:
             reasoning = self._reasoning_blocks[index]
             reasoning["signature"] = reasoning.get("signature", "") + delta.get("signature", "")
@@ -105,13 +105,13 @@ class AnthropicParser(ResponseParser):
             call = self._calls.pop(index)
             arguments = self._inputs.pop(index)
             if arguments and not call.arguments:
-                self.parts.add_arguments(call, json.dumps(arguments, ensure_ascii=False))  # all in one piece
-            self.parts.end_call(call)
+                self.assembler.add_arguments(call, json.dumps(arguments, ensure_ascii=False))  # all in one piece
+            self.assembler.end_call(call)
         elif index in self._reasoning_blocks:
             metadata = {key: value for key, value in self._reasoning_blocks.pop(index).items() if value}
-            self.parts.end_reasoning({"anthropic": metadata} if metadata else None)
+            self.assembler.end_reasoning({"anthropic": metadata} if metadata else None)
         else:
-            self.parts.end_text()
+            self.assembler.end_text()
 
     # ------------------------------------------------------------------ the end
 

@@ -11,7 +11,7 @@ from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
 from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
-from .part_assembler import PartAssembler
+from .event_assembler import EventAssembler
 from .provider_adapter import (
     ATTACHED,
     BlockedPromptError,
@@ -45,8 +45,8 @@ REASONS: dict[str, FinishReason] = {
 class GoogleParser(ResponseParser):
     """Reads chunks; a call comes whole, in one of them."""
 
-    def __init__(self, parts: PartAssembler) -> None:
-        super().__init__(parts)
+    def __init__(self, assembler: EventAssembler) -> None:
+        super().__init__(assembler)
         self._signature: str | None = None
 
     def feed(self, value: Mapping[str, Any]) -> None:
@@ -70,9 +70,9 @@ class GoogleParser(ResponseParser):
             if candidate.get("finishMessage"):
                 self.metadata["google"] = {"finishMessage": candidate["finishMessage"]}
             self._end_reasoning()
-            if self.reason == "error" and not self.parts.has_content:
+            if self.reason == "error" and not self.assembler.has_content:
                 raise MalformedCallError(str(candidate.get("finishMessage") or reason))
-            self.parts.end_all()
+            self.assembler.end_all()
 
     # ------------------------------------------------------------------ inside
 
@@ -81,25 +81,25 @@ class GoogleParser(ResponseParser):
         call = part.get("functionCall")
         if isinstance(call, Mapping):
             self._end_reasoning()
-            opened = self.parts.start_call(str(call.get("id") or ""), str(call.get("name") or ""))
+            opened = self.assembler.start_call(str(call.get("id") or ""), str(call.get("name") or ""))
             if signature:
                 opened.metadata = {"google": {"thoughtSignature": signature}}
-            self.parts.add_arguments(opened, json.dumps(call.get("args") or {}, ensure_ascii=False))
-            self.parts.end_call(opened)
+            self.assembler.add_arguments(opened, json.dumps(call.get("args") or {}, ensure_ascii=False))
+            self.assembler.end_call(opened)
             return
         text = part.get("text")
         if not isinstance(text, str):
             return
         if part.get("thought"):
             self._signature = signature or self._signature
-            self.parts.add_reasoning(text)
+            self.assembler.add_reasoning(text)
         elif text:
             self._end_reasoning()
-            self.parts.add_text(text)
+            self.assembler.add_text(text)
 
     def _end_reasoning(self) -> None:
         metadata = {"google": {"thoughtSignature": self._signature}} if self._signature else None
-        self.parts.end_reasoning(metadata)
+        self.assembler.end_reasoning(metadata)
         self._signature = None
 
     def _read_usage(self, used: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
 from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
-from .part_assembler import OpenCall, PartAssembler
+from .event_assembler import EventAssembler, OpenCall
 from .provider_adapter import (
     ATTACHED,
     ProviderAdapter,
@@ -49,8 +49,8 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")
 class OpenAIParser(ResponseParser):
     """Reads chunks."""
 
-    def __init__(self, parts: PartAssembler) -> None:
-        super().__init__(parts)
+    def __init__(self, assembler: EventAssembler) -> None:
+        super().__init__(assembler)
         self._by_index: dict[int, OpenCall] = {}
         self._field = ""
         self._details: list[Any] = []
@@ -73,7 +73,7 @@ class OpenAIParser(ResponseParser):
                 self.finished = True
                 self.reason = "content-filter" if self._refused else REASONS.get(str(reason).lower(), "other")
                 self._end_reasoning()
-                self.parts.end_all()
+                self.assembler.end_all()
 
     # ------------------------------------------------------------------ inside
 
@@ -85,7 +85,7 @@ class OpenAIParser(ResponseParser):
             thought = delta.get(name)
             if isinstance(thought, str) and thought:
                 self._field = name
-                self.parts.add_reasoning(thought)
+                self.assembler.add_reasoning(thought)
                 break
         content = delta.get("content")
         if isinstance(content, str):
@@ -106,7 +106,7 @@ class OpenAIParser(ResponseParser):
     def _text(self, text: str) -> None:
         if text:
             self._end_reasoning()
-            self.parts.add_text(text)
+            self.assembler.add_text(text)
 
     def _content_piece(self, piece: Any) -> None:
         """A piece of a content that is a list, as Mistral sends it."""
@@ -115,23 +115,23 @@ class OpenAIParser(ResponseParser):
         if piece.get("type") == "thinking":
             thinking = piece.get("thinking")
             for entry in thinking if isinstance(thinking, list) else [thinking]:
-                self.parts.add_reasoning(
+                self.assembler.add_reasoning(
                     str(entry.get("text") or "") if isinstance(entry, Mapping) else str(entry or "")
                 )
         elif isinstance(piece.get("text"), str):
             self._text(piece["text"])
 
     def _end_reasoning(self) -> None:
-        if self._details and not self.parts.is_reasoning:
-            self.parts.add_reasoning("", begin=True)  # all there is of it is for the provider alone
-        if not self.parts.is_reasoning:
+        if self._details and not self.assembler.is_reasoning:
+            self.assembler.add_reasoning("", begin=True)  # all there is of it is for the provider alone
+        if not self.assembler.is_reasoning:
             return
         metadata: dict[str, Any] = {}
         if self._field:
             metadata["field"] = self._field
         if self._details:
             metadata = {"reasoning_details": _merge_details(self._details)}
-        self.parts.end_reasoning({"openai": metadata} if metadata else None)
+        self.assembler.end_reasoning({"openai": metadata} if metadata else None)
         self._field, self._details = "", []
 
     def _call(self, value: Mapping[str, Any], position: int | None) -> None:
@@ -146,23 +146,23 @@ class OpenAIParser(ResponseParser):
         index = value.get("index") if isinstance(value.get("index"), int) else position
         call = self._find_call(index, provider_id, name, text)
         if call is None:
-            call = self.parts.start_call(provider_id, name)
+            call = self.assembler.start_call(provider_id, name)
             self._by_index[index if index is not None else len(self._by_index)] = call
         else:
-            self.parts.add_name(call, name)
+            self.assembler.add_name(call, name)
             call.provider_id = call.provider_id or provider_id
             if not call.started:
                 call.id = call.id or provider_id
-        self.parts.add_arguments(call, text)
+        self.assembler.add_arguments(call, text)
 
     def _find_call(self, index: int | None, provider_id: str, name: str, text: str) -> OpenCall | None:
         """The call that an entry belongs to; None if a new one begins with it."""
         if index is not None:
             call = self._by_index.get(index)
         elif provider_id:
-            call = next((open_call for open_call in self.parts.calls if open_call.provider_id == provider_id), None)
+            call = next((open_call for open_call in self.assembler.calls if open_call.provider_id == provider_id), None)
         else:
-            call = self.parts.calls[-1] if self.parts.calls else None
+            call = self.assembler.calls[-1] if self.assembler.calls else None
         if call is None:
             return None
         if provider_id and call.provider_id and provider_id != call.provider_id:
@@ -173,8 +173,8 @@ class OpenAIParser(ResponseParser):
             index is None
             and not provider_id
             and name != call.name
-            and self.parts.has_tool(name)
-            and self.parts.has_tool(call.name)
+            and self.assembler.has_tool(name)
+            and self.assembler.has_tool(call.name)
         ):
             return None  # the same, without arguments
         return call

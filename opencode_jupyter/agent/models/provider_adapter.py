@@ -13,7 +13,7 @@ from ..events import Finish, FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ResultPiece, Turn
 from .api_keys import Key
-from .part_assembler import PartAssembler
+from .event_assembler import EventAssembler
 from .settings import ModelSettings, Provider
 
 ATTACHED = "Attached image(s) from tool result:"
@@ -45,13 +45,13 @@ class ResponseParser(ABC):
     """Reads one answer.
 
     Attributes:
-        parts: where what it reads goes.
+        assembler: where what it reads goes.
         finished: the provider has sent why it stopped.
         closed: the provider has announced the end.
     """
 
-    def __init__(self, parts: PartAssembler) -> None:
-        self.parts = parts
+    def __init__(self, assembler: EventAssembler) -> None:
+        self.assembler = assembler
         self.finished = False
         self.closed = False
         self.usage = Usage()
@@ -70,7 +70,7 @@ class ResponseParser(ABC):
     def finish(self) -> Finish:
         """The last event."""
         reason = self.reason
-        if self.parts.calls and reason in ("stop", "unknown"):
+        if self.assembler.calls and reason in ("stop", "unknown"):
             reason = "tool-calls"  # many servers say "stop" then
         return Finish(reason, self.usage, self.metadata or None)
 

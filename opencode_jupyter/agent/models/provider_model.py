@@ -17,7 +17,7 @@ from ..model import ModelInfo, Request
 from . import provider_errors
 from .api_keys import Key, redacted
 from .connection import ProviderConnection
-from .part_assembler import PartAssembler
+from .event_assembler import EventAssembler
 from .provider_adapter import (
     BlockedPromptError,
     MalformedCallError,
@@ -118,8 +118,8 @@ class ProviderModel:
             raise context.error("setup", text) from None
         names = [tool.name for tool in request.tools]
         tool_names = {wire_name(name) for name in names}
-        parts = PartAssembler(tool_names, original_names(names), lambda: set(call_ids(request.turns)))
-        reader = self.adapter.parser(parts)
+        assembler = EventAssembler(tool_names, original_names(names), lambda: set(call_ids(request.turns)))
+        reader = self.adapter.parser(assembler)
         began = False
         await self._connect(context)
         try:
@@ -128,7 +128,7 @@ class ProviderModel:
                 began = True
                 if "event-stream" not in response.headers.get("content-type", "") and not await _is_stream(response):
                     reader.feed_complete(await _read_json(response, context))
-                    parts.end_all()
+                    assembler.end_all()
                 else:
                     async with contextlib.aclosing(_read_stream(response, reader, context)) as read:
                         async for event in read:
@@ -150,7 +150,7 @@ class ProviderModel:
             log.debug("%s: %s", provider.id, type(error).__name__, exc_info=True)
             reason = redacted(f"{type(error).__name__}: {error}", context.secrets)
             raise context.error("protocol", f"the answer is not in its provider's form ({reason})") from None
-        for event in parts.take_events():
+        for event in assembler.take_events():
             yield event
         yield reader.finish()
 
@@ -227,7 +227,7 @@ async def _read_json(response: httpx2.Response, context: RequestContext) -> dict
 async def _read_stream(
     response: httpx2.Response, reader: ResponseParser, context: RequestContext
 ) -> AsyncGenerator[Event, None]:
-    parts = reader.parts
+    assembler = reader.assembler
     body = response.aiter_bytes()
     first = True
     async with contextlib.aclosing(sse.events(body)) as events:
@@ -246,15 +246,15 @@ async def _read_stream(
                 break
             reader.feed(_parse_event(data, context))
             first = False
-            for event in parts.take_events():
+            for event in assembler.take_events():
                 yield event
     if reader.closed:
         await _drain(body)
     elif not reader.finished:
         text = "the answer is empty" if first else "the answer broke off before its end"
         raise context.error("cut", text, status=200)
-    parts.end_all()
-    for event in parts.take_events():
+    assembler.end_all()
+    for event in assembler.take_events():
         yield event
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from opencode_jupyter.agent.events import Event, Finish, ReasoningEnd
 from opencode_jupyter.agent.models.encoding import encode
+from opencode_jupyter.agent.models.event_assembler import EventAssembler
 from opencode_jupyter.agent.models.openai import OpenAIParser
-from opencode_jupyter.agent.models.part_assembler import PartAssembler
 from opencode_jupyter.agent.models.provider_errors import retry_after
 from opencode_jupyter.tools.web import sse
 from tests.support.models import calls, shape, text, whole
@@ -23,16 +23,16 @@ TOOLS = ("read", "grep", "todo", "todowrite")
 
 def read(*deltas: dict[str, Any], finish: str | None = "stop", taken: tuple[str, ...] = ()) -> list[Event]:
     """The events of these deltas."""
-    parts = PartAssembler(TOOLS, {}, lambda: taken)
-    reader = OpenAIParser(parts)
+    assembler = EventAssembler(TOOLS, {}, lambda: taken)
+    reader = OpenAIParser(assembler)
     out: list[Event] = []
     for delta in deltas:
         reader.feed({"choices": [{"index": 0, "delta": delta}]})
-        out += parts.take_events()
+        out += assembler.take_events()
     if finish:
         reader.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
-    parts.end_all()
-    out += parts.take_events()
+    assembler.end_all()
+    out += assembler.take_events()
     out.append(reader.finish())
     whole(out)
     return out
@@ -142,9 +142,9 @@ def test_content_in_pieces_and_refusals() -> None:
 
 
 def test_other_choices_are_left_out() -> None:
-    parts = PartAssembler(TOOLS, {}, tuple)
-    OpenAIParser(parts).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
-    assert parts.take_events() == []
+    assembler = EventAssembler(TOOLS, {}, tuple)
+    OpenAIParser(assembler).feed({"choices": [{"index": 1, "delta": {"content": "x"}}]})
+    assert assembler.take_events() == []
 
 
 pieces = st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=40)

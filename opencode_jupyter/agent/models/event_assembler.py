@@ -1,4 +1,4 @@
-"""Puts an answer's parts together as they stream in, and makes events of them."""
+"""Makes events (`agent.events`) of a provider's stream: an answer's texts, reasoning and calls, put together."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class OpenCall:
             return False
 
 
-class PartAssembler:
-    """The parts of one answer.
+class EventAssembler:
+    """The events of one answer; the parser of a wire format passes it what the provider streams.
 
     Args:
         tool_names: names of the tools that were offered, as they are on the wire.
