@@ -1,9 +1,8 @@
 """Models by name: everything between ``provider:model`` and the events of `agent.events`.
 
 `ProviderModel` (`provider_model`) asks a model; a `ProviderAdapter` writes its requests and a `ResponseParser` reads
-its answers, one pair for each format: `openai`, `anthropic`, `google`. `EventAssembler` makes events of what the parser
-reads. Nothing here uses a provider's own library:
-their work on each request grows with the conversation.
+its answers, one pair for each format: `openai`, `anthropic`, `google`. An `EventAssembler` makes events of what the
+parser reads. Nothing here uses a provider's own library: their work on each request grows with the conversation.
 """
 
 from __future__ import annotations

@@ -14,9 +14,21 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .event_assembler import EventAssembler, OpenCall
-from .provider_adapter import ATTACHED, ProviderAdapter, ResponseParser, schema_of, snake_keys, token_count, wire_name
+from .provider_adapter import (
+    ATTACHED,
+    ProviderAdapter,
+    ResponseParser,
+    ToolsCache,
+    TurnCache,
+    encode,
+    join_array,
+    join_members,
+    schema_of,
+    snake_keys,
+    token_count,
+    wire_name,
+)
 from .settings import ModelSettings, Provider
 
 # ---------------------------------------------------------------------- answers

@@ -10,7 +10,6 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .event_assembler import EventAssembler
 from .provider_adapter import (
     ATTACHED,
@@ -18,6 +17,11 @@ from .provider_adapter import (
     MalformedCallError,
     ProviderAdapter,
     ResponseParser,
+    ToolsCache,
+    TurnCache,
+    encode,
+    join_array,
+    join_members,
     schema_of,
     token_count,
     wire_name,

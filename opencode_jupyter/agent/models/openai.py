@@ -12,12 +12,16 @@ from ..events import FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
 from ..turns import CallPiece, MediaPiece, ReasoningPiece, TextPiece, Turn
 from .api_keys import Key
-from .encoding import ToolsCache, TurnCache, encode, join_array, join_members
 from .event_assembler import EventAssembler, OpenCall
 from .provider_adapter import (
     ATTACHED,
     ProviderAdapter,
     ResponseParser,
+    ToolsCache,
+    TurnCache,
+    encode,
+    join_array,
+    join_members,
     schema_of,
     snake,
     snake_keys,

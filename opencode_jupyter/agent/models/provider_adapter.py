@@ -1,13 +1,20 @@
-"""Wire formats: write requests, read answers."""
+"""Wire formats: write requests, read answers; and what all formats share.
+
+A conversation grows by a turn or two at each step, and a provider wants the whole of it each time. So every turn is
+encoded when it is first sent and its bytes are kept beside it (`TurnCache`); a request is these bytes, joined.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..events import Finish, FinishReason, Usage
 from ..model import ModelInfo, Request, ToolSpec
@@ -16,14 +23,16 @@ from .api_keys import Key
 from .event_assembler import EventAssembler
 from .settings import ModelSettings, Provider
 
+T = TypeVar("T")
+
 ATTACHED = "Attached image(s) from tool result:"
 """Heads a message with the pictures of a tool's result, for models that take none there (docs/opencode/core.md 9.2)."""
 MAX_NAME_LENGTH = 64
 """Characters of a tool's name, for OpenAI and Google; Anthropic takes more."""
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-
-
+_LONE = re.compile("[\ud800-\udfff]")
+"""Half characters, as bytes of another encoding become when they are read with ``surrogateescape``."""
 NOOP = ToolSpec(
     "_noop",
     "Placeholder for LiteLLM/Anthropic proxy compatibility - required when message history contains tool calls but no "
@@ -159,6 +168,9 @@ class ProviderAdapter(ABC):
         return f"[{name} ({media.mime}) is omitted: {self.info.full} cannot read it. Tell the user.]"
 
 
+# ---------------------------------------------------------------------- ids, names, options
+
+
 def call_ids(turns: Any) -> Iterator[str]:
     """The ids of all calls of a conversation."""
     for turn in turns:
@@ -201,3 +213,77 @@ def wire_name(name: str) -> str:
 def original_names(names: Iterable[str]) -> dict[str, str]:
     """Name on the wire -> our name, for the names that differ."""
     return {wire: name for name in names if (wire := wire_name(name)) != name}
+
+
+# ---------------------------------------------------------------------- JSON, encoded once
+
+
+def encode(value: Any) -> bytes:
+    """A value as compact JSON in UTF-8, whatever strings and numbers are in it.
+
+    What JSON has no form for becomes the next best: half a character becomes U+FFFD, an infinite number null.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _LONE.sub("\ufffd", text).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+class TurnCache(Generic[T]):
+    """The encoded form of each turn, for as long as the turn exists."""
+
+    def __init__(self, make: Callable[[Turn], T]) -> None:
+        self._make = make
+        self._made: WeakKeyDictionary[Turn, T] = WeakKeyDictionary()
+
+    def __call__(self, turn: Turn) -> T:
+        """The encoded form, made now if it is new."""
+        encoded = self._made.get(turn)
+        if encoded is None:
+            encoded = self._made[turn] = self._make(turn)
+        return encoded
+
+
+class ToolsCache(Generic[T]):
+    """The encoded form of the last list of tools, which stays the same for most of a session."""
+
+    def __init__(self, make: Callable[[Sequence[ToolSpec]], T]) -> None:
+        self._make = make
+        self._last: tuple[tuple[ToolSpec, ...], T] | None = None
+
+    def __call__(self, tools: Sequence[ToolSpec]) -> T:
+        """The encoded form, made now if it is new."""
+        if self._last is not None:
+            before, encoded = self._last
+            if len(before) == len(tools) and all(a is b for a, b in zip(before, tools, strict=True)):
+                return encoded
+        self._last = (tuple(tools), self._make(tools))
+        return self._last[1]
+
+
+def join_members(head: dict[str, Any], **parts: bytes) -> bytes:
+    """A JSON object of what is encoded now (`head`, not empty) and of members that are JSON already."""
+    pieces = [encode(head)[:-1]]
+    for name, value in parts.items():
+        pieces += (b',"', name.encode(), b'":', value)
+    pieces.append(b"}")
+    return b"".join(pieces)
+
+
+def join_array(items: Sequence[bytes]) -> bytes:
+    """A JSON array of what is JSON already."""
+    return b"[" + b",".join(items) + b"]"

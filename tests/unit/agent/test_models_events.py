@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_jupyter.agent.events import Event, Finish, ReasoningEnd
-from opencode_jupyter.agent.models.encoding import encode
 from opencode_jupyter.agent.models.event_assembler import EventAssembler
 from opencode_jupyter.agent.models.openai import OpenAIParser
+from opencode_jupyter.agent.models.provider_adapter import encode
 from opencode_jupyter.agent.models.provider_errors import retry_after
 from opencode_jupyter.tools.web import sse
 from tests.support.models import calls, shape, text, whole
