@@ -19,7 +19,7 @@ from typing import Any
 
 from ...core.errors import ToolError
 from ..ripgrep import Search
-from .extract import KNOWN
+from .pieces import KNOWN
 
 MOST = 200_000
 """Files; of a larger project the rest is not searched."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 
-from .extract import is_test
 from .store import IndexStore
 from .tokenizer import STOP, stem, words
 
@@ -220,3 +220,11 @@ def _score(weighted: WeightedConcepts, fields: list[str]) -> float:
         return 0.0
     score = total / everything * covered / everything
     return score * (1 + NAMED * len(explained) / len(name)) if name else score
+
+
+_TESTS = re.compile(r"(^|/)(tests?|testing|conftest|test_[^/]*|[^/]*_test)(\.py)?(/|$)", re.IGNORECASE)
+
+
+def is_test(path: str) -> bool:
+    """Return whether a file holds tests, by its path."""
+    return _TESTS.search(path) is not None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from .extract import NOTEBOOK, decode, pieces, read_content
-from .python_source import Piece
+from .extract import read_content
+from .pieces import NOTEBOOK, Piece, decode, pieces
 from .ranking import Hit
 
 
@@ -61,7 +61,7 @@ def snippet(root: Path, hit: Hit) -> Snippet | None:
         line, end = nearest.line, nearest.end_line
         if notebook:
             return _of(hit, line, end, _cell(nearest))
-    rows = decode(data).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    rows = decode(data).split("\n")
     return _of(hit, line, end, "\n".join(rows[line - 1 : end]))
 
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opencode_jupyter
-from opencode_jupyter.tools.codeindex.extract import decode, is_test, pieces, rows
-from opencode_jupyter.tools.codeindex.python_source import blanked, python_pieces
+from opencode_jupyter.tools.codeindex.extract import rows
+from opencode_jupyter.tools.codeindex.pieces import blanked, decode, pieces, python_pieces
+from opencode_jupyter.tools.codeindex.ranking import is_test
 from opencode_jupyter.tools.codeindex.tokenizer import STOP, distinct, parts, stem, terms, words
 
 SOURCE = '''\
