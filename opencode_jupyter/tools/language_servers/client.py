@@ -14,10 +14,9 @@ from ...sandbox.policy import SandboxPolicy
 from ..process.environment import clean_environment
 from ..process.stdio import Stdio, start_stdio
 from . import servers
-from .documents import Documents, FileTree
+from .documents import Documents, FileTree, to_path
 from .json_rpc import METHOD_NOT_FOUND, RETRY, Connection, HungError, RpcError, ServerFailedError
 from .servers import Server
-from .uris import language, to_path, to_uri
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +158,7 @@ class Client:
             raise
 
     async def _initialize(self) -> None:
-        uri = to_uri(self.root)
+        uri = self.root.as_uri()
         params = {
             "processId": os.getpid() if self._sandbox is None else None,  # not visible there; a server would end
             "clientInfo": {"name": "opencode-jupyter"},
@@ -262,7 +261,7 @@ class Client:
 
     async def ask_at(self, method: str, path: Path, line: int, character: int, **more: Any) -> Any:
         """Ask about a place in a document, counted from 0; the answer as the server gave it."""
-        document = {"textDocument": {"uri": to_uri(path)}, "position": {"line": line, "character": character}}
+        document = {"textDocument": {"uri": path.as_uri()}, "position": {"line": line, "character": character}}
         return await self.request(method, {**document, **more})
 
     def lines(self, path: Path) -> list[str] | None:
@@ -298,7 +297,7 @@ class Client:
         out: list[tuple[str, Any]] = []
         others: set[Path] = set()
         if events:
-            changes = [{"uri": to_uri(Path(name)), "type": kind} for name, kind in events]
+            changes = [{"uri": Path(name).as_uri(), "type": kind} for name, kind in events]
             out.append((WATCHED, {"changes": changes}))
         for other in self._documents.changed():
             if not other.exists():
@@ -306,10 +305,10 @@ class Client:
                 self.diagnostics.pop(other, None)
             elif other != path:
                 with contextlib.suppress(ToolError):  # it can't be read now; this call is not about it
-                    if messages := self._documents.messages(other, language(other)):
+                    if messages := self._documents.messages(other):
                         others.add(other)
                         out += messages
-        if messages := self._documents.messages(path, language(path)):
+        if messages := self._documents.messages(path):
             others.add(path)
         return out + messages, others
 
@@ -359,7 +358,7 @@ class Client:
 
     async def _pull(self, path: Path) -> None:
         updates = self._updates
-        report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": to_uri(path)}})
+        report = await self.request(DIAGNOSTIC, {"textDocument": {"uri": path.as_uri()}})
         if not isinstance(report, dict):
             return
         reports = {path: report}
@@ -429,7 +428,7 @@ class Client:
         if method == "workspace/configuration":
             return [self._section(item) for item in (params or {}).get("items", [])]
         if method == "workspace/workspaceFolders":
-            return [{"uri": to_uri(self.root), "name": self.root.name or "workspace"}]
+            return [{"uri": self.root.as_uri(), "name": self.root.name or "workspace"}]
         if method == "client/registerCapability":
             for registration in params.get("registrations", []):
                 self._registered[registration["id"]] = registration["method"]

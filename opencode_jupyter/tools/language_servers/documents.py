@@ -1,4 +1,4 @@
-"""The state that a server knows: its open documents, and the stamps of its project's other files.
+"""Files as language servers know them: URIs, language ids, open documents, the stamps of the project's other files.
 
 A server may only read files itself if it learns when they change. Nothing watches the disk: it is looked at before
 each use, which finds every change and costs some milliseconds in a project of thousands of files.
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from ...core.errors import ToolError
-from .uris import to_uri
 
 MAX_BYTES = 16 << 20
 """A larger file is not shown to a server: it is data, and would take its memory many times over."""
@@ -26,23 +26,107 @@ MAX_SECONDS = 0.5
 CREATED, CHANGED, DELETED = 1, 2, 3
 """The protocol's kinds of change."""
 SKIPPED = frozenset(
-    {
-        "node_modules",
-        "bower_components",
-        ".venv",
-        "venv",
-        "__pycache__",
-        "site-packages",
-        "target",
-        "dist",
-        "build",
-        "vendor",
-    }
+    "node_modules bower_components .venv venv __pycache__ site-packages target dist build vendor".split()
 )
 """Folders whose files are not the project's own (docs/opencode/tools.md 18.4); hidden folders are skipped too."""
 Stamp = tuple[int, int, int]
 """Time of change in nanoseconds, size, and the time of the inode's change, which nobody sets back: what tells that a
 file is another."""
+_LANGUAGES = {
+    ".astro": "astro",
+    ".bash": "shellscript",
+    ".c": "c",
+    ".c++": "cpp",
+    ".cc": "cpp",
+    ".clj": "clojure",
+    ".cpp": "cpp",
+    ".cs": "csharp",
+    ".css": "css",
+    ".cxx": "cpp",
+    ".dart": "dart",
+    ".ex": "elixir",
+    ".exs": "elixir",
+    ".gleam": "gleam",
+    ".go": "go",
+    ".h": "c",
+    ".h++": "cpp",
+    ".hh": "cpp",
+    ".hpp": "cpp",
+    ".hs": "haskell",
+    ".html": "html",
+    ".java": "java",
+    ".jl": "julia",
+    ".js": "javascript",
+    ".json": "json",
+    ".jsonc": "jsonc",
+    ".jsx": "javascriptreact",
+    ".kt": "kotlin",
+    ".kts": "kotlin",
+    ".less": "less",
+    ".lua": "lua",
+    ".markdown": "markdown",
+    ".md": "markdown",
+    ".ml": "ocaml",
+    ".mli": "ocaml.interface",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".nix": "nix",
+    ".php": "php",
+    ".py": "python",
+    ".pyi": "python",
+    ".r": "r",
+    ".rb": "ruby",
+    ".rs": "rust",
+    ".sass": "sass",
+    ".scala": "scala",
+    ".scss": "scss",
+    ".sh": "shellscript",
+    ".sql": "sql",
+    ".svelte": "svelte",
+    ".swift": "swift",
+    ".tex": "latex",
+    ".tf": "terraform",
+    ".tfvars": "terraform-vars",
+    ".toml": "toml",
+    ".ts": "typescript",
+    ".tsx": "typescriptreact",
+    ".typ": "typst",
+    ".vue": "vue",
+    ".xml": "xml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".zig": "zig",
+    ".zsh": "shellscript",
+}
+"""Extension to the protocol's language id; others are ``plaintext``."""
+
+
+def to_path(uri: str, *, windows: bool = os.name == "nt") -> Path | None:
+    """The file a URI names; None if it names none (``untitled:``, a library's archive).
+
+    Servers escape differently, so files are compared by path, never by URI.
+
+    Args:
+        uri: the URI.
+        windows: the path may begin with a drive, or with a server's name.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return None
+    # A server that does not escape "#" or "?" means them as part of the name.
+    tail = ("?" + parts.query if parts.query else "") + ("#" + parts.fragment if parts.fragment else "")
+    name = os.fsdecode(unquote_to_bytes(parts.path + tail))
+    if windows:
+        server = parts.netloc if parts.netloc != "localhost" else ""
+        name = f"//{server}{name}" if server else name.removeprefix("/")
+    return Path(os.path.normpath(name)) if "\0" not in name and name else None
+
+
+def language_id(path: Path) -> str:
+    """The language id of a file, by its extension."""
+    return _LANGUAGES.get(path.suffix.lower(), "dockerfile" if path.name == "Dockerfile" else "plaintext")
 
 
 @dataclass(slots=True)
@@ -102,7 +186,7 @@ class Documents:
         self._save_text = isinstance(save, dict) and bool(save.get("includeText"))
         self.open: dict[Path, Document] = {}
 
-    def messages(self, path: Path, language: str) -> list[tuple[str, Any]]:
+    def messages(self, path: Path) -> list[tuple[str, Any]]:
         """The messages that bring a document up to date; empty if it is. Reads the file, so it blocks.
 
         Raises:
@@ -114,8 +198,8 @@ class Documents:
         text, now = load(path)
         if document is None:
             out = self.close(next(iter(self.open))) if len(self.open) >= MAX_OPEN else []
-            document = self.open[path] = Document(to_uri(path), text, 0, now)
-            return [*out, _did_open(document, language)]
+            document = self.open[path] = Document(path.as_uri(), text, 0, now)
+            return [*out, _did_open(path, document)]
         document.stamp = now
         if text == document.text:
             return []
@@ -150,8 +234,13 @@ class Documents:
         return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _did_open(document: Document, language: str) -> tuple[str, Any]:
-    item = {"uri": document.uri, "languageId": language, "version": document.version, "text": document.text}
+def _did_open(path: Path, document: Document) -> tuple[str, Any]:
+    item = {
+        "uri": document.uri,
+        "languageId": language_id(path),
+        "version": document.version,
+        "text": document.text,
+    }
     return "textDocument/didOpen", {"textDocument": item}
 
 

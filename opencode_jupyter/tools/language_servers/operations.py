@@ -8,7 +8,7 @@ from typing import Any
 
 from ...text.encoding import printable
 from .client import Client
-from .uris import to_path, to_uri
+from .documents import to_path
 
 PREPARE = "textDocument/prepareCallHierarchy"
 METHODS = {
@@ -61,7 +61,7 @@ async def run_operation(client: Client, operation: str, path: Path, line: int, c
     if operation == "workspaceSymbol":
         return await _workspace_symbols(client, path, line, character)
     if operation == "documentSymbol":
-        answer = await client.request(method, {"textDocument": {"uri": to_uri(path)}})
+        answer = await client.request(method, {"textDocument": {"uri": path.as_uri()}})
     elif operation == "findReferences":
         answer = await client.ask_at(method, path, line, character, context={"includeDeclaration": True})
     else:
@@ -133,7 +133,7 @@ def rows(result: list[Any], operation: str, path: Path, line: int, character: in
         ]
     for item in result:
         if isinstance(item, dict):
-            _row(out, item, to_uri(path), None)
+            _row(out, item, path.as_uri(), None)
     return out
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.tools.language_servers import servers
+from opencode_jupyter.tools.language_servers.documents import language_id, to_path
 from opencode_jupyter.tools.language_servers.operations import rows
-from opencode_jupyter.tools.language_servers.uris import language, to_path, to_uri
 
 names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
     lambda name: name not in (".", "..")
@@ -21,7 +21,7 @@ names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"
 @given(st.lists(names, min_size=1, max_size=4))
 def test_a_path_survives_its_uri(parts: list[str]) -> None:
     path = Path("/", *parts)
-    uri = to_uri(path)
+    uri = path.as_uri()
     assert uri.isascii()
     assert not {" ", "#", "?"} & set(uri)
     assert to_path(uri) == path
@@ -58,7 +58,7 @@ def test_uris_of_servers_on_windows(uri: str, path: str) -> None:
 
 
 def test_languages() -> None:
-    assert [language(Path(n)) for n in ("a.py", "b.TSX", "Dockerfile", "x")] == [
+    assert [language_id(Path(n)) for n in ("a.py", "b.TSX", "Dockerfile", "x")] == [
         "python",
         "typescriptreact",
         "dockerfile",
