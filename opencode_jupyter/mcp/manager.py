@@ -14,9 +14,8 @@ from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
 from .configuration import CALL_LIMIT, UNTRUSTED, ServerConfiguration, ServerSpec, spec_of
 from .errors import McpError, describe_error, missing_sdk
-from .pool import ConnectionPool
+from .pool import ConnectionPool, tool_prefix
 from .status import ServerStatus
-from .tools import prefix
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -129,7 +128,7 @@ class McpServers:
     def unavailable(self) -> Sequence[Unavailable]:
         """The servers that have no tools now, with the reason; those that are switched off are quiet."""
         return [
-            Unavailable(f"{prefix(name)}*", f"mcp: {name}", reason, quiet=bool(self.switched_off(spec)))
+            Unavailable(f"{tool_prefix(name)}*", f"mcp: {name}", reason, quiet=bool(self.switched_off(spec)))
             for name, spec in self.specs().items()
             if (reason := self._pool.why_unavailable(spec))
         ]
@@ -283,4 +282,4 @@ class McpServers:
 
 def _may_have(server: str, tool_id: str) -> bool:
     """Return whether a tool of this id may be a server's."""
-    return tool_id.lower().startswith(prefix(server).lower())
+    return tool_id.lower().startswith(tool_prefix(server).lower())

@@ -21,7 +21,7 @@ from opencode_jupyter.mcp.configuration import (
     spec_of,
     substitute,
 )
-from opencode_jupyter.mcp.tools import prefix, schema_of
+from opencode_jupyter.mcp.pool import schema_of, tool_prefix
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_any_json_is_an_entry_or_a_problem(entry: Any) -> None:
 def test_names_have_only_what_providers_take(name: str) -> None:
     assert len(clean_tool_id(name)) == len(name)
     assert all(char.isascii() and (char.isalnum() or char in "_-") for char in clean_tool_id(name))
-    assert prefix(name).endswith("_")
+    assert tool_prefix(name).endswith("_")
 
 
 def test_schemas_are_objects_that_take_nothing_else() -> None:
