@@ -1,17 +1,19 @@
 """A session's messages in memory: written (`Conversation`), as a model is sent them (turns), as tools see them.
 
-`Conversation` is the only writer; it also stores what it writes and publishes events.
+`Conversation` is the only writer; it also stores what it writes and publishes events. `StreamedParts` passes it the
+texts of a model's stream.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.call_state import CallOutcome, Completed, Failed, ToolPart
-from ..core.messages import Message, Part, part_id, part_to_wire
+from ..core.call_state import CallOutcome, Completed, Failed, ToolPart, now_ms
+from ..core.messages import Message, Part, new_part, part_id, part_to_wire
 from ..core.sessions import Session
+from .events import Event, ReasoningDelta, ReasoningEnd, TextDelta, TextEnd
 from .structured import NUDGE
 from .turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 
@@ -132,6 +134,81 @@ class Conversation:
                 message.turns = turns_of(message, first=i == 0)
             turns += message.turns
         return turns
+
+
+class StreamedParts:
+    """Writes the parts of one stream into a message, and removes them if it breaks off.
+
+    `report` receives each change as `Run.on_change` does.
+
+    Attributes:
+        ids: of all parts that the stream made; the ids of its calls are added here.
+    """
+
+    def __init__(self, conversation: Conversation, message: Message, report: Callable[[str, Any], None]) -> None:
+        self._conversation = conversation
+        self._message = message
+        self._report = report
+        self._open: dict[int, tuple[dict[str, Any], list[str]]] = {}
+        self.ids: list[str] = []
+
+    def handle(self, event: Event) -> None:
+        """Take an event's text; events of calls are passed over."""
+        match event:
+            case TextDelta(index, text):
+                self._grow(index, "text", text)
+            case ReasoningDelta(index, text):
+                self._grow(index, "reasoning", text)
+            case TextEnd(index, metadata):
+                self._end(index, metadata)
+            case ReasoningEnd(index, metadata):
+                if metadata and index not in self._open:  # reasoning that is hidden from people still has to go back
+                    self._begin(index, "reasoning")
+                self._end(index, metadata)
+            case _:
+                pass
+
+    def _begin(self, index: int, kind: str) -> dict[str, Any]:
+        part = new_part(self._message, kind, text="", time={"start": now_ms()})
+        self.ids.append(part["id"])
+        self._open[index] = (part, [])
+        self._conversation.put(self._message, part)
+        return part
+
+    def _grow(self, index: int, kind: str, text: str) -> None:
+        if not text:
+            return
+        if index not in self._open:
+            self._report("part", self._begin(index, kind))
+        part, pieces = self._open[index]
+        pieces.append(text)
+        self._conversation.publish_delta(part, "text", text)
+        self._report("delta", (part, text))
+
+    def _end(self, index: int, metadata: dict[str, Any] | None = None) -> None:
+        if index not in self._open:
+            return
+        part, pieces = self._open.pop(index)
+        part["text"] = "".join(pieces)
+        part["time"] = {**part["time"], "end": now_ms()}
+        if metadata:
+            part["metadata"] = metadata
+        self._conversation.put(self._message, part)
+        self._report("part", part)
+
+    def close(self) -> None:
+        """End what the stream left open."""
+        for index in list(self._open):
+            self._end(index)
+
+    def remove(self) -> None:
+        """Remove the parts of a broken stream, so that the next request does not double them."""
+        self._open.clear()
+        removed = {id for id in self.ids if any(part_id(part) == id for part in self._message.parts)}
+        self.ids.clear()
+        self._conversation.drop(self._message, removed)
+        if removed:
+            self._report("dropped", removed)
 
 
 # ---------------------------------------------------------------------- as turns (docs/opencode/core.md 9.2)

@@ -24,10 +24,10 @@ from ..core.errors import (
 from ..core.messages import Message
 from ..core.tool import CHANGES_NO_FILES
 from . import events
+from .conversation import StreamedParts
 from .errors import ModelError
 from .masking import stream_masked
 from .snapshots import Snapshots
-from .streamed_parts import StreamedParts
 from .tool_selection import AvailableTools
 
 if TYPE_CHECKING:

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...core.call_state import ToolPart, now_ms
 from ...core.errors import HookRefusedError
 from ...core.messages import Message, assistant_message, new_part, user_message
-from ..conversation import after_summary
+from ..conversation import StreamedParts, after_summary
 from ..errors import ModelError
 from ..events import Finish, ReasoningEnd, TextEnd, Usage
 from ..masking import stream_masked
 from ..model import Model, ModelInfo, Request, agent_request
 from ..retry import pause, wait_before
-from ..streamed_parts import StreamedParts
 from ..turns import CallPiece, MediaPiece, Piece, ReasoningPiece, ResultPiece, TextPiece, Turn
 from .limits import estimate, estimate_turns, usable_tokens
 
