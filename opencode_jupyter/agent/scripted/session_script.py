@@ -15,7 +15,7 @@ from ..conversation import ABORTED, is_notice
 from ..errors import Kind, ModelError
 from ..events import FinishReason, Usage
 from .answers import FINISHES, Call, Part, ReasoningPart, TextPart
-from .recording_data import VERSION, Data, results_data, script_text, turn_data
+from .recorder import VERSION, Data, results_data, script_text, turn_data
 from .script_conversation import CallResult
 from .scrub import Scrubber, Secrets
 
