@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..core.call_state import now_ms
 from ..core.errors import InvalidArgumentsError
 from ..core.messages import Message
-from .exchange.importing import NewIds, aborted_state, store_session
-from .exchange.session_data import read
+from .exchange.importing import store_session
+from .exchange.session_data import NewIds, aborted_state, read
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost

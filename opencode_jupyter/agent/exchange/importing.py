@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core import ids
 from ...core.messages import Message, part_from_wire
 from ...core.sessions import Session
-from .session_data import EXTRA, plain, read, without_extra
+from .session_data import EXTRA, NewIds, aborted_state, plain, read, without_extra
 from .session_schema import SessionFileError, check_session
 
 if TYPE_CHECKING:
@@ -22,73 +21,8 @@ if TYPE_CHECKING:
 
 
 Data = dict[str, Any]
-
-
-class NewIds:
-    """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand."""
-
-    def __init__(self, session_id: str) -> None:
-        self._new = {session_id: ids.create("session", descending=True)}
-
-    def _new_id(self, id: str, kind: str) -> str:
-        if id not in self._new:
-            self._new[id] = ids.create(kind)
-        return self._new[id]
-
-    def _renamed(self, id: Any) -> Any:
-        return self._new.get(id, id) if isinstance(id, str) else id
-
-    def session(self, info: Data) -> Data:
-        """A session's info; call it after `messages`, since it may name some (``revert``)."""
-        renamed = {**info, "id": self._renamed(info["id"])}
-        if isinstance(info.get("revert"), dict):
-            renamed["revert"] = self._rename_keys(info["revert"], ("messageID", "partID"))
-        return renamed
-
-    def messages(self, messages: list[Data]) -> list[Data]:
-        """Messages with their parts."""
-        for message in messages:
-            self._new_id(message["info"]["id"], "message")
-            for part in message["parts"]:
-                self._new_id(part["id"], "part")
-        return [
-            {
-                "info": self._rename_keys(message["info"], ("id", "sessionID", "parentID")),
-                "parts": [self._part(part) for part in message["parts"]],
-            }
-            for message in messages
-        ]
-
-    def _rename_keys(self, data: Data, keys: tuple[str, ...]) -> Data:
-        return {**data, **{key: self._renamed(data[key]) for key in keys if key in data}}
-
-    def _part(self, part: Data) -> Data:
-        renamed = self._rename_keys(part, ("id", "sessionID", "messageID", "tail_start_id"))
-        if isinstance(part.get(EXTRA), dict):
-            renamed[EXTRA] = self._rename_keys(part[EXTRA], ("parentID",))
-        state = part.get("state")
-        if part.get("type") != "tool" or not isinstance(state, dict):
-            return renamed
-        renamed["state"] = dict(state)
-        if isinstance(state.get("metadata"), dict):
-            renamed["state"]["metadata"] = self._rename_keys(state["metadata"], ("parentSessionId",))
-        if state.get("attachments"):
-            renamed["state"]["attachments"] = [
-                {
-                    **self._rename_keys(file, ("sessionID", "messageID")),
-                    "id": self._new_id(file.get("id") or "", "part"),
-                }
-                if file.get("id")
-                else self._rename_keys(file, ("sessionID", "messageID"))
-                for file in state["attachments"]
-            ]
-        return renamed
-
-
 MAX_BYTES = 256 * 1024 * 1024
 """Bytes of a file that is read: a session of 5,000 steps has some 50 MB, and reading takes ten times a file's size."""
-ABORTED = "Tool execution aborted"
-"""OpenCode's error text for a call that no longer runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +158,6 @@ def _normalize_message(message: Data, session: Data) -> Data:
             settled[EXTRA] = {"agent": agent, "by": by}
         parts.append(settled)
     return {**message, "parts": parts}
-
-
-def aborted_state(state: Data, start: int, end: int) -> Data:
-    """The state of a call that no longer runs; it starts at `start` if it has no time of its own."""
-    start = (state.get("time") or {}).get("start") or start
-    metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}
-    time = {"start": start, "end": max(start, end)}
-    return {"status": "error", "input": state.get("input") or {}, "error": ABORTED, "time": time, **metadata}
 
 
 # ---------------------------------------------------------------------- what is here already

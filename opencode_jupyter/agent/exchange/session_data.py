@@ -1,4 +1,4 @@
-"""A session with its messages as plain data, out of the store or out of memory."""
+"""A session with its messages as plain data, out of the store or out of memory; the same with new ids."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...core import ids
 from ...core.call_state import ToolPart
 from ...core.messages import Message, Part
 from ...core.sessions import Session
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 EXTRA = rows.EXTRA
 """The key under which a part carries what OpenCode's own form has no place for (agent, by, parentID, decisions)."""
 
+ABORTED = "Tool execution aborted"
+"""OpenCode's error text for a call that no longer runs."""
 Data = dict[str, Any]
 
 
@@ -24,7 +27,7 @@ async def read(workspace: ToolHost, session: str | Session) -> tuple[Data, list[
     """A session's info and its messages (``{"info", "parts"}``), all JSON; parts have their `EXTRA`.
 
     Raises:
-        KeyError: there is none of that id.
+        UnknownSessionError: there is no such session.
     """
     id = session if isinstance(session, str) else session.id
     store = workspace.store
@@ -73,3 +76,75 @@ def part_data(part: Part) -> Data:
     decisions = [rows.decision_wire(decision) for decision in part.decisions]
     extra = {"agent": part.agent, "by": part.by, "waited": part.waited, "outcome": part.outcome}
     return {**part.to_wire(), EXTRA: {**extra, "decisions": decisions, "parentID": part.parent_id}}
+
+
+# ---------------------------------------------------------------------- for a new session
+
+
+class NewIds:
+    """Old ids and the new ones in their place. Messages and parts get ids that sort as they stand."""
+
+    def __init__(self, session_id: str) -> None:
+        self._new = {session_id: ids.create("session", descending=True)}
+
+    def _new_id(self, id: str, kind: str) -> str:
+        if id not in self._new:
+            self._new[id] = ids.create(kind)
+        return self._new[id]
+
+    def _renamed(self, id: Any) -> Any:
+        return self._new.get(id, id) if isinstance(id, str) else id
+
+    def session(self, info: Data) -> Data:
+        """A session's info; call it after `messages`, since it may name some (``revert``)."""
+        renamed = {**info, "id": self._renamed(info["id"])}
+        if isinstance(info.get("revert"), dict):
+            renamed["revert"] = self._rename_keys(info["revert"], ("messageID", "partID"))
+        return renamed
+
+    def messages(self, messages: list[Data]) -> list[Data]:
+        """Messages with their parts."""
+        for message in messages:
+            self._new_id(message["info"]["id"], "message")
+            for part in message["parts"]:
+                self._new_id(part["id"], "part")
+        return [
+            {
+                "info": self._rename_keys(message["info"], ("id", "sessionID", "parentID")),
+                "parts": [self._part(part) for part in message["parts"]],
+            }
+            for message in messages
+        ]
+
+    def _rename_keys(self, data: Data, keys: tuple[str, ...]) -> Data:
+        return {**data, **{key: self._renamed(data[key]) for key in keys if key in data}}
+
+    def _part(self, part: Data) -> Data:
+        renamed = self._rename_keys(part, ("id", "sessionID", "messageID", "tail_start_id"))
+        if isinstance(part.get(EXTRA), dict):
+            renamed[EXTRA] = self._rename_keys(part[EXTRA], ("parentID",))
+        state = part.get("state")
+        if part.get("type") != "tool" or not isinstance(state, dict):
+            return renamed
+        renamed["state"] = dict(state)
+        if isinstance(state.get("metadata"), dict):
+            renamed["state"]["metadata"] = self._rename_keys(state["metadata"], ("parentSessionId",))
+        if state.get("attachments"):
+            renamed["state"]["attachments"] = [
+                {
+                    **self._rename_keys(file, ("sessionID", "messageID")),
+                    "id": self._new_id(file.get("id") or "", "part"),
+                }
+                if file.get("id")
+                else self._rename_keys(file, ("sessionID", "messageID"))
+                for file in state["attachments"]
+            ]
+        return renamed
+
+
+def aborted_state(state: Data, start: int, end: int) -> Data:
+    """The state of a call that no longer runs; it starts at `start` if it has no time of its own."""
+    start = (state.get("time") or {}).get("start") or start
+    metadata = {} if state.get("metadata") is None else {"metadata": state["metadata"]}
+    time = {"start": start, "end": max(start, end)}
+    return {"status": "error", "input": state.get("input") or {}, "error": ABORTED, "time": time, **metadata}
