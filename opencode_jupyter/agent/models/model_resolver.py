@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from ...core.suggestions import near_names, suggestion
 from ..errors import ModelError
 from ..model import Model, ModelInfo
-from . import api_keys, catalogue
+from . import catalogue
 from .anthropic import AnthropicAdapter
-from .api_keys import Key
+from .api_keys import KeySource, from_environment
 from .connection import ProviderConnection
 from .google import GoogleAdapter
 from .openai import OpenAIAdapter
@@ -24,7 +23,7 @@ from .provider_adapter import ProviderAdapter
 from .provider_model import ProviderModel
 from .providers import ALIASES, BUILT_IN, UNSUPPORTED, configured_provider, describe_model, split_name
 from .settings import Provider
-from .trust import LOOPBACK, is_trusted, trust_subject
+from .trust import is_trusted, trust_subject
 
 if TYPE_CHECKING:
     from ...core.host import ToolHost
@@ -34,8 +33,6 @@ ADAPTERS: dict[str, type[ProviderAdapter]] = {
     "anthropic": AnthropicAdapter,
     "google": GoogleAdapter,
 }
-KEYRING_SECONDS = 20.0
-"""Time limit of the system's keyring, which may ask a person to unlock it."""
 
 
 class ModelResolver:
@@ -165,7 +162,7 @@ class ModelResolver:
                 continue
             if provider is None or not self._enabled(id):
                 continue
-            usable = provider.keyless or provider.key or api_keys.from_environment(provider.keys) or id in configured
+            usable = provider.keyless or provider.key or from_environment(provider.keys) or id in configured
             more = [] if provider.listed or not usable else catalogue.models(id)
             for model_id in dict.fromkeys([*provider.models, *more]):
                 with contextlib.suppress(ModelError):
@@ -177,42 +174,6 @@ class ModelResolver:
         """A provider by the configuration's entry, else the built-in one; None if there is neither."""
         entry = entries.get(id)
         return BUILT_IN.get(id) if entry is None else configured_provider(id, entry)
-
-
-class KeySource:
-    """Finds a provider's key; searched for again as long as there is none."""
-
-    def __init__(self, provider: Provider) -> None:
-        self._provider = provider
-        self._keyring: Key | None = None
-        self._asked = False
-
-    async def key(self) -> Key | None:
-        """The configuration's key, else the environment's, else the keyring's."""
-        provider = self._provider
-        if provider.key:
-            return Key(provider.key, f"provider.{provider.id}.options.apiKey of the configuration")
-        key = api_keys.from_environment(provider.keys) or self._keyring
-        if key is None and self._may_be_in_keyring():
-            self._asked = True
-            try:
-                async with asyncio.timeout(KEYRING_SECONDS):
-                    key = self._keyring = await asyncio.to_thread(api_keys.from_keyring, provider.id)
-            except TimeoutError:
-                text = f"the system's keyring did not answer in {KEYRING_SECONDS:g} s; unlock it"
-                raise ModelError(text, "auth", provider=provider.id) from None
-        if key is not None and not (key.value.isascii() and key.value.isprintable()):
-            text = f"the key from {key.source} has characters in it that no key has; copy it once more"
-            raise ModelError(text, "auth", provider=provider.id)
-        return key
-
-    def _may_be_in_keyring(self) -> bool:
-        """Return whether to ask the keyring: each time where there must be a key, once where there may be one."""
-        provider = self._provider
-        if not provider.keyless:
-            return True
-        is_local = urlsplit(provider.url).hostname in LOOPBACK
-        return provider.id not in BUILT_IN and not is_local and not self._asked
 
 
 def _with_environment_url(provider: Provider) -> Provider:

@@ -13,7 +13,8 @@ from opencode_jupyter import Workspace
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.model import Cost, Model
 from opencode_jupyter.agent.models import api_keys, catalogue, known, resolve, untrusted
-from opencode_jupyter.agent.models.model_resolver import KeySource, ollama_url
+from opencode_jupyter.agent.models.api_keys import KeySource
+from opencode_jupyter.agent.models.model_resolver import ollama_url
 from opencode_jupyter.agent.models.providers import BUILT_IN, Provider, split_name
 
 pytestmark = pytest.mark.anyio
