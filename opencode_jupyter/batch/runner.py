@@ -206,7 +206,8 @@ class Runner:
         run = sessions_of(workspace).prompt(job.text, session=session, **options)
         try:
             answer = await _with_time_limit(run, job.timeout, lambda: self._is_waiting(workspace, session.id))
-            _fill_outcome(outcome, answer)
+            outcome.answer, outcome.text, outcome.value = answer, answer.text, answer.value
+            outcome.ended, outcome.model = answer.ended, answer.model.full
         finally:
             outcome.steps, outcome.tokens, outcome.cost = run.step, run.usage.whole, run.cost
             outcome.calls = len(run.calls)
@@ -231,11 +232,6 @@ def _all_parts(call: Call) -> list[ToolPart]:
     return [call.part, *(part for child in call.children for part in _all_parts(child))]
 
 
-def _fill_outcome(outcome: Outcome, answer: Answer) -> None:
-    outcome.answer, outcome.text, outcome.value = answer, answer.text, answer.value
-    outcome.ended, outcome.model = answer.ended, answer.model.full
-
-
 async def _with_time_limit(run: Run, timeout: float | None, waits: Callable[[], bool]) -> Answer:
     """A run's answer within its time limit; time spent waiting for a person does not count.
 
@@ -243,7 +239,7 @@ async def _with_time_limit(run: Run, timeout: float | None, waits: Callable[[], 
         RunTimeoutError: its time is up.
         ToolError: as the run.
     """
-    task = asyncio.ensure_future(_await_run(run))
+    task = asyncio.ensure_future(run)
     seconds_left = float("inf") if timeout is None else timeout
     try:
         while True:
@@ -266,10 +262,6 @@ async def _with_time_limit(run: Run, timeout: float | None, waits: Callable[[], 
                 await asyncio.wait({task}, timeout=STOP_SECONDS)
         if task.done() and not task.cancelled():
             task.exception()  # seen
-
-
-async def _await_run(run: Run) -> Answer:
-    return await run
 
 
 def aborted_error(reason: str) -> ToolAbortedError:

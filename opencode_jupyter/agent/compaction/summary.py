@@ -244,8 +244,9 @@ class Summariser:
         Raises:
             ModelError: kind ``overflow`` if even the least does not fit; others as the model raises them.
         """
+        run = self._run
         system = (self._agent.prompt,) if self._agent is not None and self._agent.prompt else ()
-        room = usable_tokens(self._model.info, self._run.workspace.config.data)
+        room = usable_tokens(self._model.info, run.workspace.config.data)
         sent = 0
         for level in LEVELS:
             shortened = _with_request(render_transcript(turns, level), request)
@@ -254,16 +255,14 @@ class Summariser:
             if not last and ((room and size > room) or (sent and size >= 0.8 * sent)):
                 continue  # it would not fit, or is what did not fit, nearly
             try:
-                return await self._ask_with_retries(self._build_request(system, shortened))
+                return await self._ask_with_retries(
+                    agent_request(run.workspace, run.session, AGENT, self._agent, system=system, turns=shortened)
+                )
             except ModelError as error:
                 if error.kind != "overflow" or last:
                     raise
                 sent = size
         raise AssertionError("unreachable")
-
-    def _build_request(self, system: tuple[str, ...], turns: Sequence[Turn]) -> Request:
-        run = self._run
-        return agent_request(run.workspace, run.session, AGENT, self._agent, system=system, turns=turns)
 
     async def _ask_with_retries(self, request: Request) -> Finish:
         """Ask, and again after errors that may go away."""
