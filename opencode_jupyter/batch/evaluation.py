@@ -1,19 +1,23 @@
-"""`Workspace.evaluate`: cases, run by models, scored; its rows, a summary for each model, a plot."""
+"""`Workspace.evaluate`: cases, run by models, scored; its rows and their file, a summary for each model, a plot."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import html
 import json
 import math
+import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import ToolError
 from ..core.result import data_frame
-from .cases import Case, Journal, cases_of
+from .cases import Case, cases_of
 from .jobs import BatchJob, create_jobs
 from .map import Batch
 from .options import BatchSettings, EvaluateOptions
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     from ..core.host import ToolHost
 
 
+JOURNAL_VERSION = 1
+"""The version of the form of the file of rows."""
 T_975 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
@@ -377,3 +383,54 @@ def _row(runs: CaseRuns, outcome: Outcome, key: str) -> dict[str, Any]:
         "attempts": outcome.attempts,
         "tags": list(case.tags),
     }
+
+
+# ---------------------------------------------------------------------- the file of rows
+
+
+class Journal:
+    """A file of rows.
+
+    A line that a crash cut off is left out when it is read, and the next row begins a new line.
+
+    Raises:
+        ToolError: the file can't be read, or is none of an evaluation.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self.rows: dict[str, dict[str, Any]] = {}
+        try:
+            data = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise ToolError(f"the evaluation's file can't be read: {error}") from error
+        self._new = not data
+        self._torn = bool(data) and not data.endswith(b"\n")
+        for number, line in enumerate(data.split(b"\n")):
+            row: Any = None
+            with contextlib.suppress(ValueError):
+                row = json.loads(line)
+            is_object = isinstance(row, dict)
+            if number == 0 and line and not (is_object and row.get("evaluation") == JOURNAL_VERSION):
+                raise ToolError(f"{self.path} is not a file of an evaluation (of this release); choose another path=")
+            if is_object and isinstance(row.get("key"), str):
+                self.rows[row["key"]] = row
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a row: it is on the disk when this returns.
+
+        Raises:
+            ToolError: it can't be written.
+        """
+        lines = [json.dumps({"evaluation": JOURNAL_VERSION})] if self._new else [""] if self._torn else []
+        lines.append(json.dumps(row, default=str, ensure_ascii=False))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(("\n".join(lines) + "\n").encode("utf-8", "surrogatepass"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ToolError(f"the evaluation's row can't be kept in {self.path}: {error}") from error
+        self._new = self._torn = False
+        self.rows[row["key"]] = row

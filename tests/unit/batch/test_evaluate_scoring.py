@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.batch import Case, Score, command, contains, exact, files_equal, json_equal, regex
-from opencode_jupyter.batch.cases import Journal, cases_of
-from opencode_jupyter.batch.evaluation import estimate, t_975
+from opencode_jupyter.batch.cases import cases_of
+from opencode_jupyter.batch.evaluation import Journal, estimate, t_975
 from opencode_jupyter.batch.scorers import score, scorers_of
 from opencode_jupyter.core.errors import ToolError
 
