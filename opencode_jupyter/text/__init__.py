@@ -1,1 +1,1 @@
-"""What tools and cards share: replacers, diffs, line scanning, encodings."""
+"""What tools and cards share: replacers, patches, diffs, encodings."""

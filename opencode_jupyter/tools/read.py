@@ -7,7 +7,8 @@ import re
 import stat
 import unicodedata
 from collections.abc import Callable
-from io import FileIO
+from dataclasses import dataclass, field
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,8 @@ from ..core.file_tracker import Snapshot
 from ..core.result import Attachment, ToolResult
 from ..core.schema import Arguments, ForPerson
 from ..core.threads import run_in_thread
-from ..text.encoding import printable
-from ..text.line_pages import PAGE_BYTES, SAMPLE, is_binary, page
+from ..core.truncation import cut_units
+from ..text.encoding import BOM, printable
 from . import _path_checks, folder_instructions
 from ._path_checks import assert_external
 from .builtin import Number, builtin
@@ -32,6 +33,19 @@ PREVIEW = 20
 """Lines or entries in ``metadata.preview``."""
 ATTACHMENT_BYTES = 20 << 20
 """An image or PDF is held in memory and in the notebook three times over; no provider takes more."""
+CHUNK = 1 << 18
+"""Bytes read at a time: what fits the processor's cache is counted fastest."""
+SAMPLE = 4096
+"""Bytes that decide whether a file is binary (OpenCode's number, as are the next three)."""
+CONTROL_SHARE = 0.3
+"""Share of control characters above which a file is binary."""
+LINE_LIMIT = 2000
+"""UTF-16 units of a line that are shown."""
+PAGE_BYTES = 51_200
+"""Bytes of lines, or of a folder's entries, that are shown."""
+_KEPT = LINE_LIMIT * 4 + 8
+"""Bytes of a line that hold `LINE_LIMIT` units in any case, and a few more, so that a longer one is known."""
+_CONTROL = bytes(range(1, 9)) + bytes(range(14, 32))
 IMAGES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -140,7 +154,7 @@ def _text(
                 raise ToolError(f"Cannot read binary file: {path}")
             file.seek(0)
             snapshot = Snapshot.of(real)
-            lines = page(file, first, limit, stop)
+            lines = read_page(file, first, limit, stop)
     except OSError as error:
         raise ToolError(_path_checks.explain_error(error, path)) from error
     if lines.total < first and not (lines.total == 0 and first == 1):
@@ -165,6 +179,119 @@ def _text(
     }
     metadata = {"preview": "\n".join(lines.lines[:PREVIEW]), "truncated": lines.more, "loaded": [], "display": display}
     return ToolResult(title, printable(output), metadata), snapshot
+
+
+@dataclass(slots=True)
+class Page:
+    """Lines of a file and where they stand in it."""
+
+    first: int
+    """Number of the first line asked for, from 1."""
+    lines: list[str] = field(default_factory=list)
+    """As shown: without line ends, long ones cut."""
+    total: int = 0
+    """Lines in the whole file; a final newline ends the last line and begins none."""
+    capped: bool = False
+    """Ended by `PAGE_BYTES`, not by the number of lines."""
+
+    @property
+    def last(self) -> int:
+        """Number of the last line in the page; one less than `first` if it is empty."""
+        return self.first + len(self.lines) - 1
+
+    @property
+    def more(self) -> bool:
+        """True if lines follow."""
+        return self.capped or self.last < self.total
+
+
+def is_binary(sample: bytes) -> bool:
+    """Return whether a file that begins with `sample` is binary: a NUL, or more than 30 % control characters."""
+    if not sample:
+        return False
+    if b"\0" in sample:
+        return True
+    control = len(sample) - len(sample.translate(None, _CONTROL))
+    return control / len(sample) > CONTROL_SHARE
+
+
+def read_page(file: FileIO, first: int, limit: int, stop: Callable[[], None] = lambda: None) -> Page:
+    """Up to `limit` lines of `file` from line `first` (from 1), and the number of lines in all.
+
+    Memory does not grow with the file: it is read in chunks, newlines before and after the page are only counted, and a
+    line is kept up to what is shown of it.
+
+    Args:
+        file: unbuffered and at its start.
+        first: the number of the first line wanted.
+        limit: at most so many lines; fewer when `PAGE_BYTES` are reached.
+        stop: called for every chunk; raises to end the reading.
+    """
+    page = Page(first)
+    if file.read(len(BOM)) != BOM:  # a byte order mark is no text
+        file.seek(0)
+    buffer = bytearray(CHUNK)
+    before = _skip_lines(file, first - 1, buffer, stop)
+    reader = BufferedReader(file, CHUNK)
+    try:
+        room = PAGE_BYTES
+        while len(page.lines) < limit and (line := reader.readline(_KEPT)):
+            end = line
+            while len(end) >= _KEPT and not end.endswith(b"\n"):  # the rest of a long line is passed over
+                stop()
+                end = reader.readline(CHUNK)
+            before += end.endswith(b"\n")
+            text = _shortened(_without_end(line).decode("utf-8", "replace"))
+            room -= len(text.encode("utf-8")) + (1 if page.lines else 0)
+            if room < 0:
+                page.capped = True
+                break
+            page.lines.append(text)
+        while size := reader.readinto(buffer):
+            stop()
+            before += buffer.count(b"\n", 0, size)
+    finally:
+        reader.detach()
+    page.total = before + (not _ends_with_newline(file))
+    return page
+
+
+def _ends_with_newline(file: FileIO) -> bool:
+    """Return whether nothing follows the last newline; so for an empty file."""
+    if not file.seek(0, os.SEEK_END):
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
+
+
+def _skip_lines(file: FileIO, count: int, buffer: bytearray, stop: Callable[[], None]) -> int:
+    """Move past `count` lines; gives how many newlines were passed, fewer where the file ends before."""
+    passed = 0
+    while passed < count and (size := file.readinto(buffer)):
+        stop()
+        inside = buffer.count(b"\n", 0, size)
+        if passed + inside < count:
+            passed += inside
+            continue
+        at = 0
+        for _ in range(count - passed):
+            at = buffer.index(b"\n", at) + 1
+        file.seek(at - size, os.SEEK_CUR)
+        return count
+    return passed
+
+
+def _without_end(line: bytes) -> bytes:
+    """A line without its newline; a CR before it is a part of the line end, but only where the line was not cut."""
+    if line.endswith(b"\n"):
+        return line[:-2] if line.endswith(b"\r\n") else line[:-1]
+    return line[:-1] if line.endswith(b"\r") and len(line) < _KEPT else line
+
+
+def _shortened(line: str) -> str:
+    """`line` with `LINE_LIMIT` UTF-16 units at most, and a note if there are more."""
+    beginning = cut_units(line, LINE_LIMIT)
+    return line if len(beginning) == len(line) else f"{beginning}... (line truncated to {LINE_LIMIT} chars)"
 
 
 def _attachment(path: Path, real: Path, size: int) -> Attachment | None:

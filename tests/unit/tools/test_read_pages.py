@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.text import line_pages as lines_module
-from opencode_jupyter.text.line_pages import PAGE_BYTES, Page, is_binary, page
+from opencode_jupyter.tools import read as read_module
+from opencode_jupyter.tools.read import PAGE_BYTES, Page, is_binary, read_page
 
 
 def read(folder: Path, data: bytes, first: int = 1, limit: int = 2000) -> Page:
     path = folder / "f"
     path.write_bytes(data)
     with FileIO(path) as file:
-        return page(file, first, limit)
+        return read_page(file, first, limit)
 
 
 @given(
@@ -36,7 +36,7 @@ def test_equals_a_plain_split(
         whole.pop()
     wanted = [(line[:-1] if line.endswith(b"\r") else line).decode("utf-8", "replace") for line in whole]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines_module, "CHUNK", chunk)
+        patch.setattr(read_module, "CHUNK", chunk)
         got = read(tmp_path_factory.getbasetemp(), data, first, limit)
     assert got.lines == wanted[first - 1 : first - 1 + limit]
     assert got.total == len(wanted)
@@ -49,7 +49,6 @@ def test_a_line_is_cut_at_2000_units(tmp_path: Path) -> None:
     assert got.lines[1] == "b" * 2000 + "... (line truncated to 2000 chars)"
     assert got.lines[2] == "🙂" * 1000 + "... (line truncated to 2000 chars)"
     assert got.lines[3] == "é" * 2000
-    assert got.any_cut
 
 
 def test_one_long_line_is_not_held_whole(tmp_path: Path) -> None:
@@ -77,7 +76,7 @@ def test_reading_can_be_stopped(tmp_path: Path) -> None:
         raise KeyError("stop")
 
     with FileIO(path) as file, pytest.raises(KeyError):
-        page(file, 1, 10, stop)
+        read_page(file, 1, 10, stop)
 
 
 @pytest.mark.parametrize(
