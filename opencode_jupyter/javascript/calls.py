@@ -1,20 +1,20 @@
-"""One call of a JavaScript tool: its context, its permission requests, its metadata and its result."""
+"""One call of a JavaScript tool: its context, its permission requests, its metadata, its result or error."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidArgumentsError, PermissionCorrectedError, ToolError
 from ..core.result import ToolResult, attachments_of
 from ..core.validation_issues import sentences_of_json
-from .errors import JavaScriptError, WorkerEndedError, error_of_call
+from .worker import Worker, WorkerEndedError
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
-    from .worker import Worker
 
 _NAMES = {
     "PermissionRejectedError": "RejectedError",
@@ -22,6 +22,25 @@ _NAMES = {
     "PermissionDeniedError": "DeniedError",
 }
 """Our errors by the names that OpenCode has for them (docs/opencode/core.md 10.8)."""
+NEEDS_BUN = (
+    'it needs Bun: pip install "opencode-jupyter[bun]" (or install it from https://bun.com), or write the file with '
+    "node:child_process and node:fs in place of what only Bun has"
+)
+_NO_BUN = re.compile(r"\bBun is not defined\b")
+
+
+class JavaScriptError(ToolError):
+    """A tool threw an error.
+
+    Attributes:
+        name: the error's name in JavaScript (``TypeError``).
+        stack: its stack, with the file and line that threw it.
+    """
+
+    def __init__(self, name: str, message: str, stack: str = "") -> None:
+        super().__init__(f"{name}: {message}" if message else name)
+        self.name = name
+        self.stack = stack
 
 
 async def call(
@@ -72,7 +91,7 @@ async def call(
         )
     error = reply.get("error")
     if error is not None:
-        raise refused.get(error.get("ask")) or error_of_call(id, error)
+        raise refused.get(error.get("ask")) or _error_of_call(id, error)
     return _result(id, reply["result"])
 
 
@@ -117,3 +136,13 @@ def _result(id: str, returned: dict[str, Any]) -> ToolResult:
         raise TypeError(f"The {id} tool must return metadata as an object and attachments as a list")
     title = returned.get("title")
     return ToolResult("" if title is None else str(title), returned["output"], metadata, attachments_of(attachments))
+
+
+def _error_of_call(tool: str, error: dict[str, Any]) -> ToolError:
+    """The error that a call's tool threw."""
+    name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
+    if name == "ExitError":
+        return ToolError(f"The {tool} tool failed: {message}")
+    if name == "ReferenceError" and _NO_BUN.search(message):
+        return ToolError(f"The {tool} tool can't run here: {NEEDS_BUN}")
+    return JavaScriptError(name, message, str(error.get("stack") or ""))

@@ -17,9 +17,8 @@ from ..core.tool import Definition, Tool, checked_elsewhere
 from ..core.tool_source import ToolFileError
 from ..sandbox.service import Sandbox
 from . import calls, runtime
-from .errors import WorkerEndedError, unloadable
 from .runtime import Runtime, RuntimeKind
-from .worker import Worker, environment
+from .worker import Worker, WorkerEndedError, environment
 
 if TYPE_CHECKING:
     from ..core.context import ToolContext
@@ -125,7 +124,7 @@ class JavaScriptTools:
                 listed = await self._load_in(program, path, namespace, bun is not None)
             except _NeedsBunError as error:
                 if bun is None:
-                    raise unloadable(path, error.error) from None
+                    raise _load_error(path, error.error) from None
                 program = bun
                 listed = await self._load_in(program, path, namespace, elsewhere=False)
             self._workers[program.kind].loaded[path] = digest
@@ -155,13 +154,13 @@ class JavaScriptTools:
             raise ToolFileError(f"{why}: something at its top level does not end", path) from None
         except WorkerEndedError as error:
             raise ToolFileError(f"{path.name} can't be loaded: {error}", path) from error
-        load_error = reply.get("error")
-        if load_error is None:
+        failure = reply.get("error")
+        if failure is None:
             return list(reply["tools"])
         worker.spoiled = program.kind == "bun"
-        if load_error.get("name") == "BunError":
-            raise _NeedsBunError(load_error)
-        raise unloadable(path, load_error)
+        if failure.get("name") == "BunError":
+            raise _NeedsBunError(failure)
+        raise _load_error(path, failure)
 
     async def _forget(self, path: Path) -> None:
         for worker in self._workers.values():
@@ -202,7 +201,7 @@ class JavaScriptTools:
                 try:
                     await self._load_in(file.runtime, path, file.namespace, elsewhere=False)
                 except _NeedsBunError as error:
-                    raise unloadable(path, error.error) from None
+                    raise _load_error(path, error.error) from None
                 worker.loaded[path] = digest
             return worker
 
@@ -262,3 +261,27 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise ToolFileError(f"{path.name} can't be read: {error.strerror or error}", path) from error
+
+
+def _load_error(path: Path, error: dict[str, Any]) -> ToolFileError:
+    """Why a file could not be loaded: one line, with the place in it or in a file that it imports."""
+    name, message = str(error.get("name") or "Error"), str(error.get("message") or "")
+    if name == "BunError":
+        return ToolFileError(f"{path.name} can't be loaded: {calls.NEEDS_BUN}", path)
+    at = error.get("at") or {}
+    line = at.get("line")
+    where, is_own = path.name, True
+    if isinstance(line, int) and at.get("path"):
+        other = Path(at["path"])
+        is_own = other.name == path.name and (other == path or _is_same_file(other, path))
+        where = f"{path.name}:{line}" if is_own else f"{path.name} (in {other}:{line})"
+    detail = " ".join(message.split())
+    reason = detail if name == "Error" else f"{name}: {detail}"
+    return ToolFileError(f"{where} can't be loaded: {reason}", path, line if is_own and isinstance(line, int) else None)
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False

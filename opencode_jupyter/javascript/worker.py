@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolError
-from .errors import WorkerEndedError
 from .runtime import Runtime
 
 if TYPE_CHECKING:
@@ -28,6 +27,10 @@ _REDIRECT = 'exec "$0" "$@" 4<&0 3>&1 0</dev/null 1>&2'
 """Requests on descriptor 4, replies on 3. What tools and their programs print goes to stderr; they read nothing."""
 
 OnEvent = Callable[[dict[str, Any]], None]
+
+
+class WorkerEndedError(ToolError):
+    """The process that runs the tools ended while a call was running. The next call starts it again."""
 
 
 class Worker:

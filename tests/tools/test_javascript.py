@@ -17,7 +17,7 @@ from opencode_jupyter.core.errors import (
     ToolError,
 )
 from opencode_jupyter.core.permission import Rule
-from opencode_jupyter.javascript.errors import JavaScriptError
+from opencode_jupyter.javascript.calls import JavaScriptError
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles

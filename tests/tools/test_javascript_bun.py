@@ -10,7 +10,7 @@ import pytest
 from opencode_jupyter.core.errors import InvalidArgumentsError, PermissionRejectedError, ToolError
 from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.core.tool_source import ToolFileError
-from opencode_jupyter.javascript import errors, runtime, service
+from opencode_jupyter.javascript import calls, runtime, service
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles
@@ -105,7 +105,7 @@ async def test_without_bun_the_error_says_so(files: ToolFiles, monkeypatch: pyte
     await files.tool(SHELL, "{}")  # it may be that the tool needs Bun for some calls only
     with pytest.raises(ToolError) as caught:
         await files.call()
-    assert errors.NEEDS_BUN in str(caught.value)
+    assert calls.NEEDS_BUN in str(caught.value)
     with pytest.raises(ToolFileError) as refused:
         await files.load("t.ts", "import { $ } from 'bun'\nexport default { description: 'd', execute: () => $`ls` }")
-    assert errors.NEEDS_BUN in str(refused.value)
+    assert calls.NEEDS_BUN in str(refused.value)

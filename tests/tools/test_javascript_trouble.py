@@ -15,7 +15,8 @@ import pytest
 from opencode_jupyter.core.errors import ToolAbortedError, ToolError
 from opencode_jupyter.core.tool_source import ToolFileError
 from opencode_jupyter.javascript import service, worker
-from opencode_jupyter.javascript.errors import JavaScriptError, WorkerEndedError
+from opencode_jupyter.javascript.calls import JavaScriptError
+from opencode_jupyter.javascript.worker import WorkerEndedError
 from opencode_jupyter.workspace import Workspace
 
 from ..support.javascript import HEAD, ToolFiles
