@@ -1,6 +1,11 @@
 """Where a workspace's tools come from besides this package: tool files, plugins and MCP servers.
 
 `attach` adds these sources to a workspace's registry. A source does nothing before one of its tools is requested.
+
+`tool_files` and `plugins` are the sources. Each finds its files (`tool_file_discovery`, `plugin_discovery`) and has a
+person trust what `source_code` read, before `python_modules` runs it for `tool_file_loader` and `plugin_loader`, which
+make tools and hooks of the exports. `plugin_hooks` calls a plugin's hooks off the event loop, with the `PluginInput` of
+`plugin_input`.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ def attach(workspace: ToolHost) -> None:
     """Add every source to a workspace's registry."""
     from ..mcp.manager import McpServers
     from .plugins import PluginTools
-    from .tool_file_source import FileTools
+    from .tool_files import FileTools
 
     workspace.registry.add_source(FileTools(workspace, lambda: _script_loader(workspace)))
     workspace.registry.add_source(workspace.service(PluginTools))

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.hooks import DEFINITION, Hook
 from ..core.threads import call_soon
-from .plugin_exports import PluginExports
+from .plugin_discovery import PluginSpec
 from .plugin_input import PluginError, describe_error
-from .plugin_specs import PluginSpec
+from .plugin_loader import PluginExports
 from .python_modules import start_thread
 
 if TYPE_CHECKING:

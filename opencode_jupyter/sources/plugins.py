@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..core.tool import Tool
 from ..core.tool_source import Rank, Unavailable
 from ..core.trust import Subject
-from .plugin_specs import InstalledPlugin, PluginScan, PluginSpec, installed_plugins
+from .plugin_discovery import InstalledPlugin, PluginScan, PluginSpec, installed_plugins
 
 if TYPE_CHECKING:
     from ..core.call import Call
@@ -261,9 +261,9 @@ class PluginTools:
 
 async def _start(plugin: Plugin, input: PluginInput) -> None:
     """Run a plugin's functions; sync ones on a thread. A failure is kept in `plugin`."""
-    from .plugin_exports import PluginExports, import_plugin
     from .plugin_hooks import off_loop, run_in_daemon_thread
     from .plugin_input import PluginError, describe_error
+    from .plugin_loader import PluginExports, import_plugin
 
     exports, error = PluginExports(), ""
     try:

@@ -25,7 +25,7 @@ from types import CodeType, ModuleType
 from typing import TypeVar
 
 from .source_code import SourceCode
-from .tool_files import PYTHON
+from .tool_file_discovery import PYTHON
 
 T = TypeVar("T")
 

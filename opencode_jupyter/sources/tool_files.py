@@ -1,174 +1,289 @@
-"""The tool files of the config folders: ``{tool,tools}/*`` and the single files ``tool.*`` and ``tools.*`` of each.
+"""`FileTools`: the tools of files as a source of the registry (`core.tool_source`).
 
-OpenCode uses the folders alone. The single file, ``.opencode/tool.js`` for example, is an older form; its tools are
-called by the names of its exports (`tool_loader`).
+A file is read when one of its tools is requested, or all tools are listed. A file of the user's own config folder runs
+then; one of a project when a person trusted exactly its content (`core.trust`). A file that changed is read again at
+the next call.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ..core.config.files import display, upwards
+import anyio
+import anyio.to_thread
+
+from ..core.config import ConfigWarning
+from ..core.errors import PermissionRejectedError
 from ..core.fingerprint import Fingerprint
-from ..core.ids import clean_tool_id
 from ..core.tool import Tool
+from ..core.tool_source import Rank, ToolFileLoader, Unavailable
 from ..core.trust import Subject
+from .tool_file_discovery import NOT_TRUSTED, ToolFile, ToolFileProblem, config_folders, find_tool_files
 
 if TYPE_CHECKING:
+    from ..core.call import Call
+    from ..core.config import Config
     from ..core.host import ToolHost
-    from .source_code import SourceCode
-
-PYTHON = ".py"
-SUFFIXES = (PYTHON, ".ts", ".js", ".mjs", ".mts")
-FOLDERS = ("tool", "tools")
-NOT_TRUSTED = "not trusted yet; run %tools trust"
-"""Why a file or a plugin has no tools."""
-KIND = "tool file"
-"""`Subject.kind` of these files."""
-MAX_SHOWN = 200_000
-"""Characters of a file's text in a request for trust."""
-_DECLARATIONS = (".d.ts", ".d.mts")
-
-FileState = Literal["new", "untrusted", "missing", "loaded", "failed"]
-"""``missing``: the program that would run it is not on this machine."""
 
 
-class ToolFileProblem(NamedTuple):
-    """Something that is wrong with a tool file."""
-
-    path: Path
-    line: int | None
-    """From 1; None if it is about the whole file."""
-    message: str
-
-    def __str__(self) -> str:
-        position = f"{self.path}:{self.line}" if self.line else str(self.path)
-        return f"{position}: {self.message}"
+NO_TOOL = "it defines no tool; write @tool above a function, or give the function a docstring"
+NO_TOOL_JS = "it exports no tool; export default tool({ description, args, execute })"
+NOT_LOADED = ("new", "untrusted", "missing")
+"""States of files that may provide tools later."""
+MAX_AGE = 0.2
+"""Seconds for which a call that concerns no changed file goes by the last check of all folders and files."""
+_POLL = 0.005
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class ToolFile:
-    """A file that may hold tools, and its state."""
-
-    path: Path
-    namespace: str
-    """The id of its default export, and what the ids of the others begin with; "" for a single file."""
-    own: bool
-    """It is in the user's own config folder: it runs without a person's trust."""
-    label: str
-    """The file as a person reads it."""
-    fingerprint: Fingerprint
-    """Of the file, and of what it imports from beside it once it was read."""
-    state: FileState = "new"
-    code: SourceCode | None = None
-    """The code that was read; None before that."""
-    scanned_ids: list[str] = field(default_factory=list)
-    """Ids that it seems to export (`tool_loader`), once it was read."""
-    tools: list[Tool] = field(default_factory=list)
-    problems: list[ToolFileProblem] = field(default_factory=list)
-    module: str = ""
-    """The name of its module, while it is loaded (Python)."""
-    failure: str = ""
-    """Why it was not loaded."""
-    refused: bool = False
-    """A person denied trust in this content."""
-    is_asking: bool = False
-    _subject: Subject | None = None
-
-    @property
-    def python(self) -> bool:
-        """True if it is a Python file."""
-        return self.path.suffix == PYTHON
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids it exports, or seems to export; a pattern position its text does not show any."""
-        if self.state == "loaded":
-            return [tool.id for tool in self.tools]
-        return self.scanned_ids or ([self.namespace, f"{self.namespace}_*"] if self.namespace else [])
-
-    def seems_to_export(self, id: str) -> bool:
-        """Return whether its text shows a tool of that id, whatever its case."""
-        return any(id.lower() == scanned.lower() for scanned in self.scanned_ids)
-
-    @property
-    def subject(self) -> Subject:
-        """The subject that a person would trust; the file must have been read."""
-        assert self.code is not None
-        if self._subject is None:
-            shown = {
-                "filepath": str(self.path),
-                "content": self.code.text[:MAX_SHOWN],
-                "ids": self.ids,
-                "label": self.label,
-                "size": sum(map(len, self.code.files.values())),
-            }
-            self._subject = Subject(KIND, str(self.path), self.code.digest, shown)
-        return self._subject
-
-
-def config_folders(workspace: ToolHost) -> list[tuple[Path, bool]]:
-    """The config folders in their order, each with whether it is the user's own; also those that do not exist.
-
-    The folder that the variable ``OPENCODE_CONFIG_DIR`` names is the user's own unless it lies in the project.
-    """
-    config = workspace.config
-    top = Path(os.path.realpath(workspace.worktree))
-    directory = Path(os.path.realpath(workspace.directory))
-    project: list[Path] = []
-    if workspace.flags.project_config:
-        project = [folder / ".opencode" for folder in upwards(directory, top)]
-    first, *others = config.directories
-    own = {first, config.home / ".opencode"}
-    base = directory if top == Path(top.anchor) else top
-    extra = [folder for folder in others if folder not in own and folder not in project]
-    own.update(folder for folder in extra if not Path(os.path.realpath(folder)).is_relative_to(base))
-    ordered = dict.fromkeys([first, *project, config.home / ".opencode", *others])
-    return [(folder, folder in own) for folder in ordered]
-
-
-def find_tool_files(workspace: ToolHost, folder: Path, own: bool, folders: Fingerprint) -> list[ToolFile]:
-    """The tool files of one config folder, by name.
-
-    Python files whose names begin with ``_`` are helpers that others import.
+class FileTools:
+    """The tools of files.
 
     Args:
-        workspace: whose config folder.
-        folder: the config folder.
-        own: see `ToolFile`.
-        folders: the folders that were listed are added to it.
+        workspace: whose config folders.
+        scripts: gives the loader of JavaScript and TypeScript files; called when there is such a file.
     """
-    if folders.add(folder) is None:
-        return []
-    single = [name + suffix for name in FOLDERS for suffix in SUFFIXES]
-    namespaces = dict.fromkeys((name for name in single if os.path.isfile(folder / name)), "")
-    for name in FOLDERS:
-        if folders.add(folder / name) is None:
-            continue
-        with contextlib.suppress(OSError), os.scandir(folder / name) as entries:
-            for entry in entries:
-                stem, suffix = os.path.splitext(entry.name)
-                is_helper = suffix == PYTHON and stem.startswith("_")
-                if suffix not in SUFFIXES or entry.name.endswith(_DECLARATIONS) or is_helper or not entry.is_file():
-                    continue
-                namespaces[f"{name}/{entry.name}"] = clean_tool_id(stem)
-    labels: dict[Path, str] = {}
-    """Of the folders: a label takes a resolved link, and hundreds of files may share a folder."""
-    files = []
-    for name in sorted(namespaces):
-        path = folder / name
-        if path.parent not in labels:
-            labels[path.parent] = label_of(path, workspace).removesuffix(path.name)
-        files.append(ToolFile(path, namespaces[name], own, labels[path.parent] + path.name, Fingerprint([path])))
-    return files
 
+    rank = Rank.FILES
 
-def label_of(path: Path, workspace: ToolHost) -> str:
-    """A file as a person reads it: relative to the project, else with ``~``, else absolute."""
-    top = workspace.worktree
-    project = workspace.directory if top == Path(top.anchor) else top
-    return display(path, Path(os.path.realpath(project)), workspace.config.home)
+    def __init__(self, workspace: ToolHost, scripts: Callable[[], ToolFileLoader] | None = None) -> None:
+        self._workspace = workspace
+        self.scripts = scripts
+        self._busy = threading.Lock()
+        self._lock = threading.RLock()
+        self._config: Config | None = None
+        self._fingerprint = Fingerprint()
+        """Of the folders and the trust file; with the files' own, all that a change is noticed in."""
+        self.files: tuple[ToolFile, ...] = ()
+        """In the order in which later ones override earlier ones."""
+        self._gone: list[ToolFile] = []
+        """Changed or deleted files whose modules were not dropped yet."""
+        self._tools: tuple[Tool, ...] = ()
+        self._hidden: tuple[ToolFileProblem, ...] = ()
+        self._by_id: dict[str, ToolFile] = {}
+        self._not_loaded: dict[str, list[ToolFile]] = {}
+        """By their namespace in lower case."""
+        workspace.warning_lists.append(self._failures)
+
+    # ------------------------------------------------------------------ for the registry
+
+    def tools(self) -> Sequence[Tool]:
+        """See `ToolSource.tools`."""
+        return self._tools
+
+    def unavailable(self) -> Sequence[Unavailable]:
+        """See `ToolSource.unavailable`."""
+        unavailable = []
+        for file in self.files:
+            failed = file.state in ("failed", "missing")
+            reason = file.failure if failed else NOT_TRUSTED if file.state == "untrusted" else ""
+            if reason:
+                unavailable += [Unavailable(id, file.label, reason) for id in file.ids or [file.path.stem]]
+            elif file.state == "loaded" and (not file.tools or file.problems):
+                no_tool = NO_TOOL if file.python else NO_TOOL_JS
+                reason = "; ".join(problem.message for problem in file.problems) or no_tool
+                name = file.path.stem
+                unavailable += [Unavailable(id, file.label, reason, quiet=True) for id in (name, f"{name}_*")]
+        return unavailable
+
+    @property
+    def quiet(self) -> bool:
+        """See `ToolSource.quiet`."""
+        return not (self.files or self._gone)
+
+    def is_fresh(self, tool_id: str | None) -> bool:
+        """See `ToolSource.is_fresh`."""
+        self._refresh(MAX_AGE if tool_id is not None and self._is_current(tool_id) else 0.0)
+        if not self._not_loaded and not self._gone:
+            return True
+        if tool_id is None:
+            return not self._gone and not any(file.state == "new" for file in self.files)
+        return not any(self._may_provide(file, tool_id) for file in self._candidates(tool_id))
+
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
+        """See `ToolSource.prepare`.
+
+        Raises:
+            ToolError: a person denied what `call` needed.
+        """
+        self._refresh()
+        candidates = list(self.files) if tool_id is None else list(self._candidates(tool_id))
+        async with self._exclusive():
+            await self._unload_gone()
+            for file in candidates:
+                if file.state in NOT_LOADED:
+                    await self._advance(file, tool_id)
+        self._publish()
+        if tool_id is None or call is None:
+            return
+        for file in candidates:
+            if file.state == "untrusted" and self._may_provide(file, tool_id):
+                await self._request_trust(file, tool_id, call)
+                if file not in self.files:  # it was changed meanwhile
+                    await self.prepare(tool_id, call)
+                    return
+
+    # ------------------------------------------------------------------ for people
+
+    def problems(self) -> list[ToolFileProblem]:
+        """Problems of tool files, and notes on them."""
+        return [*(problem for file in self.files for problem in file.problems), *self._hidden]
+
+    def _failures(self) -> list[ConfigWarning]:
+        """The files that could not be loaded."""
+        failed = [problem for file in self.files if file.state == "failed" for problem in file.problems]
+        return [ConfigWarning(problem.message, str(problem.path), problem.line) for problem in failed]
+
+    def untrusted(self) -> list[Subject]:
+        """The project's files that need a person's trust. Blocks while it reads them."""
+        from .tool_file_loader import read_tool_file
+
+        self._refresh()
+        subjects = []
+        for file in self.files:
+            if file.own or file.state not in NOT_LOADED or (file.code is None and not read_tool_file(file)):
+                continue
+            if not self._workspace.trust.known(file.subject):
+                subjects.append(file.subject)
+        self._publish()
+        return subjects
+
+    # ------------------------------------------------------------------ which files may provide a tool
+
+    def _candidates(self, id: str) -> Iterator[ToolFile]:
+        """The files that are not loaded and whose names fit an id; the single files too."""
+        yield from self._not_loaded.get("", ())
+        name = id.lower()
+        ends = [i for i, char in enumerate(name) if char == "_"]
+        for end in (*ends, len(name)):
+            yield from self._not_loaded.get(name[:end], ()) if end else ()
+
+    def _may_provide(self, file: ToolFile, id: str) -> bool:
+        """Return whether a file that is not loaded should be loaded, or trust in it requested, for this id."""
+        if file.code is None or file.seems_to_export(id):
+            refused = file.refused and not self._workspace.trust.known(file.subject)
+            return not refused or self._workspace.registry.get(id) is None
+        # Its text does not show all exports; for each unknown id Python's single files would be too many guesses.
+        return bool(file.namespace or not file.python) and self._workspace.registry.get(id) is None
+
+    # ------------------------------------------------------------------ loading, and trust before it
+
+    async def _advance(self, file: ToolFile, tool_id: str | None) -> None:
+        """Read a file, and load it if it may run and is needed."""
+        from .tool_file_loader import load_tool_file, read_tool_file
+
+        if file.code is None and not await anyio.to_thread.run_sync(read_tool_file, file):
+            return
+        if not file.own and not self._workspace.trust.known(file.subject):
+            file.state = "untrusted"
+        elif tool_id is None or self._may_provide(file, tool_id):
+            await load_tool_file(file, self.scripts)
+
+    async def _request_trust(self, file: ToolFile, tool_id: str, call: Call) -> None:
+        """Ask a person to trust a file, once however many calls need it, and load it."""
+        from .tool_file_loader import load_tool_file
+
+        waited = False
+        while file.is_asking:
+            waited = True
+            await anyio.sleep(_POLL * 4)
+        if file.state != "untrusted":
+            return
+        if waited and file.refused:
+            raise PermissionRejectedError
+        file.is_asking = True
+        try:
+            await self._workspace.trust.require(file.subject, call)
+        except PermissionRejectedError:
+            file.refused = True
+            if self._workspace.registry.get(tool_id) is None:
+                raise
+            return  # the tool that it would have hidden is called
+        finally:
+            file.is_asking = False
+        file.refused = False
+        self._refresh()
+        async with self._exclusive():
+            if file.state == "untrusted" and file in self.files:
+                await load_tool_file(file, self.scripts)
+        self._publish()
+
+    # ------------------------------------------------------------------ noticing changes
+
+    def _is_current(self, id: str) -> bool:
+        """Return whether there is a tool of that id, and its file, if it is one of a file, is unchanged."""
+        file = self._by_id.get(id)
+        return file.fingerprint.matches() if file is not None else self._workspace.registry.get(id) is not None
+
+    def _refresh(self, max_age: float = 0.0) -> None:
+        """Notice changed files. A check that is at most `max_age` seconds old is enough."""
+        with self._lock:
+            if self._workspace.config is self._config and self._fingerprint.unchanged(max_age):
+                return
+            self._config = self._workspace.config
+            fingerprint = Fingerprint([self._workspace.data_dir / "trust.json"])
+            before = {(file.path, file.own): file for file in self.files}
+            files = []
+            for folder, own in config_folders(self._workspace):
+                for candidate in find_tool_files(self._workspace, folder, own, fingerprint):
+                    file = before.get((candidate.path, own))
+                    if file is not None and file.fingerprint.matches() and self._may_stay(file):
+                        del before[file.path, own]
+                    else:
+                        file = candidate
+                    files.append(file)
+                    fingerprint.merge(file.fingerprint)
+            self._fingerprint = fingerprint
+            self.files = tuple(files)
+            self._gone += before.values()
+        self._publish()
+
+    def _may_stay(self, file: ToolFile) -> bool:
+        """Return whether an unchanged file keeps its state: a person may have trusted it, or trusts it no more."""
+        if file.own or file.state in ("new", "missing", "failed"):
+            return True
+        return self._workspace.trust.known(file.subject) == (file.state == "loaded")
+
+    async def _unload_gone(self) -> None:
+        if self._gone:
+            from .tool_file_loader import unload_tool_file
+
+            while self._gone:
+                await unload_tool_file(self._gone.pop(), self.scripts)
+
+    @contextlib.asynccontextmanager
+    async def _exclusive(self) -> AsyncIterator[None]:
+        """Let one task in at a time. Calls may run on several loops, so no loop's own lock will do."""
+        while not self._busy.acquire(blocking=False):  # noqa: ASYNC110 - see above
+            await anyio.sleep(_POLL)
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    def _publish(self) -> None:
+        """Make the tools of the files the source's tools, and watch what the files import."""
+        with self._lock:
+            not_loaded: dict[str, list[ToolFile]] = {}
+            tools: list[Tool] = []
+            by_id: dict[str, ToolFile] = {}
+            hidden: list[ToolFileProblem] = []
+            for file in self.files:
+                if file.code is not None:
+                    self._fingerprint.merge(file.fingerprint)
+                if file.state in NOT_LOADED:
+                    not_loaded.setdefault(file.namespace.lower(), []).append(file)
+                for tool in file.tools:
+                    other = by_id.get(tool.id)
+                    if other is not None and other.path.resolve() != file.path.resolve():
+                        message = f"its tool {tool.id} is hidden by that of {file.label}, which comes later"
+                        hidden.append(ToolFileProblem(other.path, None, message))
+                    by_id[tool.id] = file
+                    tools.append(tool)
+            self._not_loaded, self._by_id, self._hidden = not_loaded, by_id, tuple(hidden)
+            changed = tools != list(self._tools)
+            self._tools = tuple(tools)
+            if changed:
+                self._workspace.registry.changed()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opencode_jupyter import Workspace
-from opencode_jupyter.sources.tool_file_source import FileTools
+from opencode_jupyter.sources.tool_files import FileTools
 
 
 class ToolFolders:

@@ -351,7 +351,7 @@ async def test_many_updates_are_few_messages(files: ToolFiles) -> None:
 async def test_a_tool_file_of_a_project_is_found_trusted_and_run(
     workspace: Workspace, approver: Approver, project: Path
 ) -> None:
-    """The whole way: `sources.tool_file_source` finds the file, a person trusts what it holds, a call reaches it."""
+    """The whole way: `sources.tool_files` finds the file, a person trusts what it holds, a call reaches it."""
     path = project / ".opencode" / "tool" / "greet.ts"
     path.parent.mkdir(parents=True)
     text = f'{HEAD}export default tool({{ description: "d", args: {{ name: z.string().default("you") }}, '

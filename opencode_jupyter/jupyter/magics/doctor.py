@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ...core.flags import describe
 from ...core.skills import Skills
 from ...sources.plugins import PluginTools
-from ...sources.tool_file_source import FileTools
-from ...sources.tool_files import label_of
+from ...sources.tool_file_discovery import label_of
+from ...sources.tool_files import FileTools
 from ..cards.call_card import widget_class
 from ..cards.widget import ESM
 from ..kernel import ipykernel_compat

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import InvalidArgumentsError
 from ...core.project_trust import apply_trust, untrusted
 from ...core.trust import Subject
-from ...sources.tool_files import label_of
+from ...sources.tool_file_discovery import label_of
 from ...text.visible import visible
 from ..tables import Table, without_math
 from .command_line import CommandLine, as_typed

@@ -11,7 +11,7 @@ import pytest
 
 from opencode_jupyter import Tool, Workspace
 from opencode_jupyter.core.tool import Definition, tool
-from opencode_jupyter.sources.tool_file_source import FileTools
+from opencode_jupyter.sources.tool_files import FileTools
 from tests.support.many_tools import COUNT, make_tools, source_of
 from tests.support.workspaces import OpenWorkspace
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_jupyter.sources.source_code import SourceCodeError, read_source_code
-from opencode_jupyter.sources.tool_loader import python_exports, script_exports
+from opencode_jupyter.sources.tool_file_loader import python_exports, script_exports
 
 SCRIPT_PIECES = [
     *("export ", "default ", "const ", "{", "}", "a", "b: ", ",", "module.exports = ", "exports.x = ", "\n", " ", "'"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opencode_jupyter import UnknownToolError
 from opencode_jupyter.core.ids import clean_tool_id
 from opencode_jupyter.sources import python_modules
-from opencode_jupyter.sources.tool_loader import tool_id
+from opencode_jupyter.sources.tool_file_loader import tool_id
 from tests.support.tool_files import ToolFolders, call_output, custom, files_of, write
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,8 @@ from ..core.hooks import HOOKS
 from ..core.ids import clean_tool_id
 from ..core.option_checks import check_dotted_name
 from ..core.tool import Definition, Tool, tool
+from .plugin_discovery import PluginSpec
 from .plugin_input import PluginError, describe_error
-from .plugin_specs import PluginSpec
 from .python_modules import run_module
 
 Fn = Callable[..., Any]

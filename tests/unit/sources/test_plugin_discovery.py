@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opencode_jupyter import Workspace
 from opencode_jupyter.core.config import Config
-from opencode_jupyter.sources.plugin_specs import PluginScan, PluginSpec, canonical, locate_module
+from opencode_jupyter.sources.plugin_discovery import PluginScan, PluginSpec, canonical, locate_module
 
 NAMES = st.sampled_from(
     ["json", "json-decoder", "acme", "acme@1.0", "@a/b@2", "-acme", "-*", "json.decoder", "email.mime"]

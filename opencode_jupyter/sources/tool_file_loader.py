@@ -34,7 +34,7 @@ from ..core.tool import Bound, Tool, tool
 from ..core.tool_source import ToolFileError, ToolFileLoader
 from .python_modules import LoadingTimeoutError, drop_module, run_limited, run_module
 from .source_code import SourceCode, SourceCodeError, read_source_code
-from .tool_files import PYTHON, ToolFile, ToolFileProblem
+from .tool_file_discovery import PYTHON, ToolFile, ToolFileProblem
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from ..core.config.files import display
 from ..core.fingerprint import Fingerprint
 from ..core.permission import expand
 from ..core.trust import Subject, digest
-from .tool_files import NOT_TRUSTED, config_folders
+from .tool_file_discovery import NOT_TRUSTED, config_folders
 
 if TYPE_CHECKING:
     from ..core.host import ToolHost
