@@ -13,10 +13,10 @@ from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
 from ..tables import Notice, Table
 from .agent_models import check_provider, models
+from .command_line import read_option
 from .commands import AGENT_OPTIONS, MagicOptions
 from .interpolation import fill
 from .line_syntax import line_error, lookup, next_word
-from .option_reader import read_option
 
 if TYPE_CHECKING:
     from ...core.sessions import Session

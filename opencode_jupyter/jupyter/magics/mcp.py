@@ -16,10 +16,9 @@ from ...core.secrets import is_secret_name
 from ...core.suggestions import did_you_mean
 from ...text.visible import visible
 from ..tables import Notice, Table
-from .command_line import CommandLine, as_typed
+from .command_line import CommandLine, as_typed, positive_seconds
 from .commands import MCP
 from .help import summary
-from .option_reader import positive_seconds
 
 if TYPE_CHECKING:
     from ...mcp import McpServers, ServerSpec

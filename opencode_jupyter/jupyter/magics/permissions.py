@@ -19,11 +19,10 @@ from ...sandbox.service import Sandbox
 from ..cards.call_json import decision_json
 from ..cards.wording import decision_sentence
 from ..tables import Confirmation, Notice, Table, WarningNotice
-from .command_line import as_typed
+from .command_line import as_typed, whole_number
 from .commands import PERMISSIONS
 from .help import rule_now
 from .history import local_datetime, local_time
-from .option_reader import whole_number
 from .rule_changes import (
     OF_COMMANDS,
     add_rules,

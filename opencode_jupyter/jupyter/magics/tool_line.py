@@ -14,6 +14,7 @@ from ...core.errors import InvalidArgumentsError, UnknownToolError
 from ...core.repair import correct_name
 from ...core.suggestions import suggestion
 from ..cards.labels import PATH_ARGUMENTS
+from .command_line import read_option
 from .commands import TOOL_OPTIONS
 from .line_syntax import (
     LineWord,
@@ -30,7 +31,6 @@ from .line_syntax import (
     skip_blanks,
     value_of,
 )
-from .option_reader import read_option
 from .parameters import Field, Spec, check_arguments, from_text, kinds, spec_of
 
 if TYPE_CHECKING:
