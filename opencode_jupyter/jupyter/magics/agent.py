@@ -1,4 +1,4 @@
-"""``%%agent`` and ``%agent``: reading their lines, and the table of ``%agent``."""
+"""``%%agent`` and ``%agent``: reading their lines, the state that ``%agent`` shows, and the model of a request."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...agent.errors import ModelError
 from ...core.errors import InvalidArgumentsError
 from ...core.permission.modes import mode_of
 from ...core.suggestions import did_you_mean
 from ..tables import Notice, Table
-from .agent_models import check_provider, models
 from .command_line import read_option
 from .commands import AGENT_OPTIONS, MagicOptions
 from .interpolation import fill
 from .line_syntax import line_error, lookup, next_word
 
 if TYPE_CHECKING:
+    from ...agent.model import ModelInfo
     from ...core.sessions import Session
+    from ...workspace import Workspace
     from ..notebook import Notebook
+    from ..settings import AgentState
 
 USAGE = "%%agent [-m MODEL] [-a AGENT] ..., and the request on the lines below"
 MODEL_OPTION = MagicOptions(AGENT_OPTIONS.by_name["-m"])
 BELOW = "The request itself goes below this line."
+SHOWN = 6
+"""Models that an error names."""
+WELL_KNOWN = ("openai", "anthropic", "google", "openrouter")
+"""Providers whose variables are named where no key is found."""
 
 
 @dataclass(slots=True)
@@ -95,7 +102,7 @@ def _value(name: str, value: Any, variables: Mapping[str, Any]) -> Any:
     if name == "--json" and isinstance(value, str):
         return _schema(value, variables)
     if name == "--type":
-        return lookup_type(value, variables)
+        return _type(value, variables)
     return Path(value).expanduser() if name == "--record" else value
 
 
@@ -114,7 +121,7 @@ def _schema(value: str, variables: Mapping[str, Any]) -> Any:
     return schema
 
 
-def lookup_type(value: str, variables: Mapping[str, Any]) -> Any:
+def _type(value: str, variables: Mapping[str, Any]) -> Any:
     """The type that ``--type`` names: a variable, an attribute of one, or one of Python's own.
 
     Raises:
@@ -137,16 +144,16 @@ def run(notebook: Notebook, line: str) -> Any:
         ModelError: the model's name has no provider.
     """
     if not line.strip():
-        return show_state(notebook)
+        return _show_state(notebook)
     if line.strip() == "models":
-        return models(notebook)
+        return _models(notebook)
     changes: list[str] = []
     position = 0
     while (word := next_word(line, position)) is not None:
         if word.raw.startswith("-"):
             _, model, _, position = read_option(MODEL_OPTION, line, word.start, "%agent takes -m MODEL.")
             if model != "default":
-                notebook.on_engine(check_provider, notebook.workspace, model)
+                notebook.on_engine(_check_provider, notebook.workspace, model)
             notebook.agent.model = "" if model == "default" else model
             changes.append(f"model {model}")
         else:
@@ -177,7 +184,7 @@ def primary_agents(notebook: Notebook) -> list[str]:
     return [key for key, agent in notebook.workspace.agents.items() if agent.mode != "subagent" and not agent.hidden]
 
 
-def show_state(notebook: Notebook) -> Table:
+def _show_state(notebook: Notebook) -> Table:
     """The agent, model and session of the next request, and the session's tokens and cost."""
     session, workspace = notebook.agent_session, notebook.workspace
     agent = notebook.agent.name or (session.agent if session is not None else "") or workspace.agent().name
@@ -225,3 +232,123 @@ def _usage(session: Session) -> tuple[int, float]:
             tokens += int(used.get("total") or sum(parts.get(name) or 0 for name in counted))
             cost += float(message.info.get("cost") or 0)
     return tokens, cost
+
+
+# ---------------------------------------------------------------------- models
+
+
+async def choose_model(
+    workspace: Workspace, state: AgentState, request: AgentRequest, session: Session | None, agent: str | None
+) -> str | None:
+    """Choose the model: that of the cell or of ``%agent -m``; in a new session the one that was used last.
+
+    Returns:
+        Its name; None where the agent, the session or the configuration names one.
+
+    Raises:
+        ModelError: none is named anywhere, or the cell's names no provider.
+    """
+    if request.model:
+        await _check_provider(workspace, request.model)
+        return request.model
+    if state.model:
+        return state.model
+    info = workspace.agent(agent or (session.agent if session is not None else None) or None)
+    if info.model or (session is not None and session.model) or workspace.config.get("model"):
+        return None
+    if state.last_model:
+        return state.last_model
+    raise ModelError(_no_model_text(workspace), "setup")
+
+
+async def _check_provider(workspace: Workspace, name: str) -> None:
+    """Check that a model's name begins with a provider. Which providers there are is known when plugins have run.
+
+    Raises:
+        ModelError: it does not; the message names the models of that name.
+    """
+    from ...agent.models import resolve
+    from ...agent.models.providers import split_name
+
+    if not split_name(name)[0]:
+        await resolve(workspace, name)
+
+
+def _no_model_text(workspace: Workspace) -> str:
+    """The error text where no model is named, with the models to choose from."""
+    from ...agent.models import known
+    from ...agent.models.providers import BUILT_IN
+
+    keys = _provider_keys()
+    configured = list(workspace.config.get("provider", default={}) or {})
+    usable = [info.full for info in known(workspace) if info.full.partition(":")[0] in {*keys, *configured}]
+    text = (
+        'No model is named. Give one with -m (openai:gpt-5), with %agent -m MODEL for all cells, or as "model" in '
+        "opencode.json."
+    )
+    if keys:
+        found_for = ", ".join(f"{id} ({variable})" for id, variable in keys.items())
+        text += f" Keys were found for {found_for}."
+    else:
+        variables = ", ".join(BUILT_IN[id].keys[0] for id in WELL_KNOWN)
+        text += f" No provider's key is in the environment ({variables}, ...)."
+    if usable:
+        more = f", ... (%agent models lists {len(usable)})" if len(usable) > SHOWN else ""
+        text += f" To choose from: {', '.join(usable[:SHOWN])}{more}."
+    return text + " ollama:NAME uses a model on this machine, and scripted:FILE needs no model at all."
+
+
+def _provider_keys() -> dict[str, str]:
+    """By provider: the variable of the environment that holds its key."""
+    from ...agent.models.api_keys import from_environment
+    from ...agent.models.providers import BUILT_IN
+
+    keys = {id: from_environment(provider.keys) for id, provider in BUILT_IN.items()}
+    return {id: key.source for id, key in keys.items() if key is not None}
+
+
+def known_models(notebook: Notebook) -> list[ModelInfo]:
+    """The models that are known without a request to a provider."""
+    from ...agent.models import known
+
+    models: list[ModelInfo] = notebook.on_engine(lambda: list(known(notebook.workspace)))
+    return models
+
+
+def _models(notebook: Notebook) -> Table:
+    """A table of the known models."""
+    from ...agent.models.providers import BUILT_IN
+
+    keys = _provider_keys()
+    rows = [
+        {
+            "model": info.full,
+            "name": info.name,
+            "key": _key_of(info, notebook.workspace, keys),
+            "context": f"{info.context:,}" if info.context else "",
+            "pictures": info.images,
+            "per 1M tokens in/out": f"${info.cost.input:g} / ${info.cost.output:g}" if info.cost else "",
+        }
+        for info in known_models(notebook)
+    ]
+    missing = [f"{id} ({BUILT_IN[id].keys[0]})" for id in WELL_KNOWN if id not in keys]
+    notes = [f"No key in the environment for {', '.join(missing)}."] if missing else []
+    return Table(
+        rows,
+        ("model", "name", "key", "context", "pictures", "per 1M tokens in/out"),
+        notes=[*notes, "Any other name of a provider's model works too; scripted:FILE needs no key."],
+        empty="No models are known; name one as provider:model.",
+    )
+
+
+def _key_of(info: ModelInfo, workspace: Workspace, keys: dict[str, str]) -> str:
+    """The origin of a model's key, short; empty if it was not found (the keyring is not read)."""
+    from ...agent.models.providers import BUILT_IN
+
+    entry = (workspace.config.get("provider", default={}) or {}).get(info.provider)
+    if isinstance(entry, dict) and (entry.get("options") or {}).get("apiKey"):
+        return "configuration"
+    if info.provider in keys:
+        return keys[info.provider]
+    built_in = BUILT_IN.get(info.provider)
+    return "none needed" if built_in is not None and built_in.keyless else ""

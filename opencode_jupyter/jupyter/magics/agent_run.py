@@ -10,7 +10,7 @@ from ...core.errors import ToolError
 from ...core.permission.modes import DEFAULT, mode_of, set_mode
 from ..cards.display import Bundle, CellValue
 from ..cards.run_card import RunCard
-from .agent_models import choose_model
+from .agent import choose_model
 
 if TYPE_CHECKING:
     from ...agent.run import Run

@@ -135,7 +135,7 @@ class _Completer:
         return [(name, "option") for name in names if name.startswith(self.word)]
 
     def _models(self) -> list[str]:
-        from .agent_models import known_models
+        from .agent import known_models
 
         last = self.notebook.agent.last_model
         try:
