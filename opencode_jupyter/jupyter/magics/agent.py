@@ -137,7 +137,7 @@ def _type(value: str, variables: Mapping[str, Any]) -> Any:
 
 
 def run(notebook: Notebook, line: str) -> Any:
-    """``%agent``, ``%agent NAME``, ``%agent -m MODEL``, ``%agent models``.
+    """``%agent``, ``%agent NAME``, ``%agent -m MODEL`` (or both), ``%agent models``.
 
     Raises:
         InvalidArgumentsError: there is no such agent or option.
@@ -147,36 +147,39 @@ def run(notebook: Notebook, line: str) -> Any:
         return _show_state(notebook)
     if line.strip() == "models":
         return _models(notebook)
-    changes: list[str] = []
-    position = 0
+    name, model, position = "", "", 0
     while (word := next_word(line, position)) is not None:
         if word.raw.startswith("-"):
             _, model, _, position = read_option(MODEL_OPTION, line, word.start, "%agent takes -m MODEL.")
-            if model != "default":
-                notebook.on_engine(_check_provider, notebook.workspace, model)
-            notebook.agent.model = "" if model == "default" else model
-            changes.append(f"model {model}")
+        elif name:
+            raise line_error(f"%agent takes one agent. To send a request, use {USAGE}.", line, word.start)
         else:
-            position = word.end
-            _switch(notebook, word.text, line, word.start, last=next_word(line, position) is None)
-            changes.append(f"agent {word.text}")
+            name, position = word.text, word.end
+            _check_agent(notebook, name, line, word.start)
+    if model and model != "default":
+        notebook.on_engine(_check_provider, notebook.workspace, model)
+    changes = []
+    if name:
+        notebook.agent.name = name
+        changes.append(f"agent {name}")
+    if model:
+        notebook.agent.model = "" if model == "default" else model
+        changes.append(f"model {model}")
     return Notice(f"The next %%agent goes to {', '.join(changes)}.")
 
 
-def _switch(notebook: Notebook, name: str, line: str, position: int, *, last: bool) -> None:
-    agents = notebook.workspace.agents
-    agent = agents.get(name)
-    if agent is None or not last:
+def _check_agent(notebook: Notebook, name: str, line: str, position: int) -> None:
+    agent = notebook.workspace.agents.get(name)
+    if agent is None:
         names = primary_agents(notebook)
-        hint = did_you_mean(name, names)
         raise line_error(
-            f"There is no agent {name}.{hint} Agents: {', '.join(names)}. To send a request, use {USAGE}.",
+            f"There is no agent {name}.{did_you_mean(name, names)} Agents: {', '.join(names)}. "
+            f"To send a request, use {USAGE}.",
             line,
             position,
         )
     if agent.mode == "subagent":
         raise line_error(f"{name} only works for other agents (its mode is subagent).", line, position)
-    notebook.agent.name = name
 
 
 def primary_agents(notebook: Notebook) -> list[str]:
