@@ -1,24 +1,31 @@
 """One call's card: nothing at first, a live widget if the call takes its time or asks, plain output at the end.
 
-A quick call never makes a widget: its settled card is the only thing displayed.
+A quick call never makes a widget: its settled card is the only thing displayed. A line that is no valid call has a
+finished card, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from ...core import ids
 from ...core.call_approval import WAITING_FOR
-from ...core.call_state import Running, ToolPart
+from ...core.call_state import ERROR_CODE, CallOutcome, Failed, Running, ToolPart, error_code, now_ms
+from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError, full_text
 from ...core.threads import call_soon
-from .call_json import card_tree, ended_part, tail_update
+from .call_json import card_part, card_tree, ended_part, tail_update
 from .call_mimebundle import live_text, lost_bundle, settled_bundle
-from .display import Bundle, LiveDisplay
+from .display import Bundle, LiveDisplay, show_bundle
 
 if TYPE_CHECKING:
     from ...core.call import Call
+    from ...workspace import Workspace
     from ..kernel.waiting import Waiter
+
+log = logging.getLogger(__name__)
 
 TEXT_INTERVAL = 0.1
 """Seconds between two updates of live output: ten a second keep a page and the IOPub limits (1 MB/s) at ease."""
@@ -143,3 +150,35 @@ class CallCard(LiveDisplay):
     def _summary(self) -> str:
         part = ended_part(self.call.part)
         return f"{part.tool} ({part.outcome})"
+
+
+def show_invalid_line(workspace: Workspace, line: str, error: ToolError) -> bool:
+    """Display a finished card with the ``%tool`` line that is no valid call, and the error. Never raises.
+
+    Returns:
+        Whether it is displayed.
+    """
+    name = error.name if isinstance(error, UnknownToolError) else getattr(error, "tool", "")
+    outcome = CallOutcome.INVALID_ARGUMENTS if isinstance(error, InvalidArgumentsError) else CallOutcome.FAILED
+    typed = line.strip()
+    tool = name or (typed.split() or ["tool"])[0]
+    rest = typed.removeprefix(tool).strip()
+    now = now_ms()
+    text, code = full_text(error, for_person=True), {ERROR_CODE: error_code(error)}
+    part_id = ids.create("part")
+    session = workspace.sessions.default
+    part = ToolPart(
+        part_id,
+        session.id,
+        session.message_id or ids.create("message"),
+        part_id,
+        tool,
+        workspace.masked(Failed({"line": rest} if rest else {}, now, now, text, code)),
+        outcome=outcome,
+    )
+    try:
+        show_bundle(settled_bundle(card_part(part)))
+    except Exception:  # the error itself is on its way to the cell
+        log.debug("the card of an invalid line could not be shown", exc_info=True)
+        return False
+    return True

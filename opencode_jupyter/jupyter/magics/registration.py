@@ -158,9 +158,10 @@ class ToolMagics(SettingTraits, _ShellMagics):
         try:
             request = parse(line, cell, workspace.registry, self._variables(local_ns))
         except ToolError as error:
-            from .invalid_line import show_refusal
+            from ..cards.call_card import show_invalid_line
 
-            is_shown = show_refusal(workspace, line, error)
+            is_quiet = bool({"-q", "--quiet"} & set(line.split()))
+            is_shown = not is_quiet and show_invalid_line(workspace, line, error)
             raise for_cell(error, whole=not is_shown or not self.notebook.is_attended()) from None
         request.agent = request.agent or self.agent or None
         request.timeout = request.timeout if request.timeout is not None else self.timeout or None
