@@ -267,7 +267,8 @@ class McpServers:
                     items = getattr(results, request)(connection.spec.name, await connection.client())
                     return list(await items)
             except Exception as error:
-                connection.log.add(f"could not list its tools: {describe_error(error)}", "client")
+                what = request.removeprefix("list_")
+                connection.log.add(f"its {what} could not be listed: {describe_error(error)}", "client")
                 return []
 
         connections = [c for c in map(self._pool.connections.get, names) if c is not None and c.state == "connected"]

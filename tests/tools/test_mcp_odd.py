@@ -74,6 +74,13 @@ async def test_rubbish_on_stdout_is_logged_and_passed_over(opened: Opened) -> No
         assert "[stdout] hello, I am no message" in log
 
 
+async def test_prompts_that_cannot_be_listed_are_named_in_the_log(opened: Opened) -> None:
+    async with opened({"odd": local("odd.py")}) as ws:
+        servers = ws.service(McpServers)
+        assert await servers.prompts() == {}
+        assert "[client] its prompts could not be listed: Method not found" in servers.logs("odd")
+
+
 async def test_a_message_that_is_too_large_ends_the_connection_which_the_next_call_opens_again(opened: Opened) -> None:
     async with opened({"odd": local("odd.py")}, experimental={"mcp_max_message_bytes": 100_000}) as ws:
         assert len((await ws.call("odd_large", {"size": 50_000})).output) >= 50_000

@@ -100,7 +100,7 @@ def main(mode: str) -> None:
                     "id": number,
                     "result": {
                         "protocolVersion": "2025-11-25",
-                        "capabilities": {"tools": {"listChanged": True}},
+                        "capabilities": {"tools": {"listChanged": True}, "prompts": {}},
                         "serverInfo": {"name": "odd", "version": "1"},
                     },
                 }
