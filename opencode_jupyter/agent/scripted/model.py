@@ -17,11 +17,11 @@ from ..turns import Turn
 from .answers import ReasoningPart, Say, TextPart, script_error
 from .python_script import PythonScript, ScriptFunction, python_script
 from .replay import Difference, differences
-from .script import NextTurn, Script, model_properties, script_of_file, shortened
+from .script import NextTurn, Script, model_properties, shortened
 from .script_conversation import SUMMARY_AGENTS, TITLE_AGENT, ScriptConversation
 from .scrub import Scrubber, Secrets
 from .streaming import argument_text, call_ids, piece_interval, stream
-from .yaml_document import ScriptDocument
+from .yaml_document import ScriptDocument, read_document
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 """Suffixes of files that can be a script."""
@@ -195,7 +195,7 @@ def load(path: Path | str, *, name: str | None = None) -> ScriptedModel:
 
 
 def _read(path: Path) -> AnyScript:
-    return python_script(path) if path.suffix == ".py" else script_of_file(path)
+    return python_script(path) if path.suffix == ".py" else Script(read_document(path), path)
 
 
 def _info(script: AnyScript, name: str) -> ModelInfo:

@@ -32,7 +32,7 @@ from .answers import (
 )
 from .script_conversation import AnsweredPrompt, CallResult, ScriptConversation
 from .templates import check_templates, fill_say, result_values, template_values
-from .yaml_document import ScriptDocument, read_document
+from .yaml_document import ScriptDocument
 
 REMOVED = frozenset("when cases capture label goto repeat turns variables".split())
 """Keys of earlier versions, whose job Python does."""
@@ -405,11 +405,6 @@ class Script:
             except ValueError as error:
                 raise script_error(self.name, f"{error} ({turn.place})") from None
             results = yield filled
-
-
-def script_of_file(path: Path) -> Script:
-    """The script in a YAML or JSON file."""
-    return Script(read_document(path), path)
 
 
 def _mistakes_error(error: ValidationError, document: ScriptDocument) -> ModelError:
