@@ -209,7 +209,7 @@ class _Completer:
 
     def _permission_values(self, command: str, arguments: list[str]) -> list[Choice]:
         if arguments:
-            from .rule_changes import OF_PATHS
+            from .rules import OF_PATHS
 
             is_path = command in (*ACTIONS, "test", "revoke") and arguments[0] in OF_PATHS
             return self.paths(self.word) if is_path else []
@@ -221,7 +221,7 @@ class _Completer:
             return self._starting(SANDBOX_PROFILES, "keyword")
         if command not in (*ACTIONS, "test", "revoke"):
             return []
-        from .rule_changes import permission_names
+        from .rules import permission_names
 
         return self._starting(dict.fromkeys(permission_names(self.workspace)), "keyword")
 

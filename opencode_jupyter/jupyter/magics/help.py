@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from html import escape
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, get_args
 
-from ...core.call_approval import rules_for
 from ...core.tool import ToolGroup
 from ..tables import Table, cell, without_math
 from .commands import TOOL_OPTIONS
 from .parameters import Field, Spec, usage
+from .rules import deciding_rule, rules_in_force
 
 if TYPE_CHECKING:
-    from ...core.call import By
-    from ...core.permission import Rule
     from ...core.tool import Tool
     from ...workspace import Workspace
 
@@ -156,24 +153,6 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
 def group_of(group: str, source: str) -> str:
     """The heading under which a list shows a tool."""
     return group or (MCP if source == "mcp" or source.startswith("mcp:") else OWN)
-
-
-def rules_in_force(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
-    """The rules that a call from a cell (`by` a person or a model) is judged by, but for this session's approvals."""
-    return list(rules_for(workspace, workspace.agent(agent), workspace.sessions.default, by))
-
-
-def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | None = None, by: By = "user") -> Rule:
-    """The rule that would decide this now, approvals included."""
-    return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent, by))[0]
-
-
-def deciding_rule(workspace: Workspace, tool: Tool, rules: Sequence[Rule]) -> Rule:
-    """The rule that decides a call of a tool, whatever it is for: on its permission, or one that denies its id."""
-    check = workspace.permissions.check
-    own = check(tool.id, ["*"], rules)[0]
-    denied = own.action == "deny" and own.permission != "*"
-    return own if denied or not tool.permission else check(tool.permission, ["*"], rules)[0]
 
 
 def source_of(tool: Tool) -> str:

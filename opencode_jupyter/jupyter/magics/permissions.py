@@ -21,17 +21,17 @@ from ..cards.wording import decision_sentence
 from ..tables import Confirmation, Notice, Table, WarningNotice
 from .command_line import as_typed, whole_number
 from .commands import PERMISSIONS
-from .help import rule_now
 from .history import local_datetime, local_time
-from .rule_changes import (
+from .rules import (
     OF_COMMANDS,
     add_rules,
     describe_rule,
-    in_order,
     known_permissions,
+    ordered_rules,
     own_rules,
     permission_named,
     revoke_rule,
+    rule_now,
     save_rules,
 )
 from .sessions import SessionLine
@@ -92,7 +92,7 @@ def _run_on_engine(line: PermissionLine) -> Table:
 def _list(line: PermissionLine) -> Table:
     line.end()
     workspace, agent = line.workspace, line.agent
-    rules = in_order(workspace, agent)
+    rules = ordered_rules(workspace, agent)
     rows = [{"n": n, **rule.to_json()} for n, rule in enumerate(rules, 1)]
     name = workspace.agent(agent).name
     notes = [f"The last matching rule decides. Mode: {mode_of(workspace)}."]
@@ -131,7 +131,7 @@ def _save(
     workspace: Workspace, permission: str, patterns: list[str], action: Action, notes: list[str], agent: str | None
 ) -> Confirmation:
     saved, warnings = save_rules(workspace, action, permission, patterns, agent)
-    rules = in_order(workspace, agent)
+    rules = ordered_rules(workspace, agent)
     rows = []
     for pattern in map(expand, saved.patterns):
         saved_rule = Rule(permission, pattern, action)
@@ -294,14 +294,14 @@ def _project_option(rest: list[LineWord], line: str) -> tuple[list[LineWord], st
 
 
 def _by_number(workspace: Workspace, number: int, agent: str | None) -> Rule:
-    rules = in_order(workspace, agent)
+    rules = ordered_rules(workspace, agent)
     if not 1 <= number <= len(rules):
         raise ToolError(f"There is no rule {number}; %permissions shows 1 to {len(rules)}.")
     return rules[number - 1]
 
 
 def _number(workspace: Workspace, rule: Rule, agent: str | None) -> int:
-    rules = in_order(workspace, agent)
+    rules = ordered_rules(workspace, agent)
     return len(rules) - rules[::-1].index(rule)
 
 

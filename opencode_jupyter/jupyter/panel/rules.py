@@ -13,17 +13,17 @@ from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import ACTIONS, Rule
 from ...core.permission.modes import MODES, is_mode_rule, mode_of, set_mode
 from ...core.project_rules import file_of
-from ..magics.help import rule_now
 from ..magics.parameters import spec_of
-from ..magics.rule_changes import (
+from ..magics.rules import (
     PANEL,
     add_rules,
-    in_order,
     known_permissions,
     note_change,
+    ordered_rules,
     own_rules,
     permission_named,
     revoke_rule,
+    rule_now,
     save_rules,
 )
 
@@ -54,7 +54,7 @@ def _rules(panel: Panel, agent: str | None, by: By) -> dict[str, Any]:
     workspace = panel.notebook.workspace
     own = own_rules(workspace)
     approvals = len(workspace.permissions.approved)
-    ordered = in_order(workspace, agent, by)
+    ordered = ordered_rules(workspace, agent, by)
     shown = []
     for n, rule in enumerate(ordered, 1):
         if is_mode_rule(rule):
@@ -131,7 +131,7 @@ def revoke(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
 
 def _revoke(panel: Panel, number: int, wire: dict[str, Any], agent: str | None, by: By) -> list[str]:
     workspace = panel.notebook.workspace
-    ordered = in_order(workspace, agent, by)
+    ordered = ordered_rules(workspace, agent, by)
     rule = ordered[number - 1] if 1 <= number <= len(ordered) else None
     if rule is None or rule.to_json() != {key: wire.get(key) for key in _SHOWN}:
         raise ToolError("The rules have changed meanwhile; look again.")

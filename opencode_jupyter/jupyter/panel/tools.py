@@ -6,8 +6,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import InvalidArgumentsError, ToolError, UnknownToolError
-from ..magics.help import deciding_rule, rules_in_force, source_of, summary
+from ..magics.help import source_of, summary
 from ..magics.parameters import Field, choices, kinds, spec_of
+from ..magics.rules import deciding_rule, rules_in_force
 from ..magics.tool_line import parse
 from ..magics.tool_preparation import prepare_in_background
 

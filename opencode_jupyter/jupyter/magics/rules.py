@@ -1,4 +1,4 @@
-"""Adding, saving and revoking rules, for ``%permissions`` and the panel of permissions.
+"""The rules in force and what they decide; adding, saving and revoking rules. For magics and the panel.
 
 Rules of the session come after the agent's (``Workspace.rules``), those of the project into its configuration. What
 a person allows on a card, and what a mode sets, are approvals: they decide before other rules, but never override a
@@ -11,15 +11,16 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...core.call_approval import rules_for
 from ...core.errors import InvalidArgumentsError, ToolError
 from ...core.permission import Decision, Rule, expand, never_matches, permission_key
 from ...core.suggestions import did_you_mean
-from .help import rule_now, rules_in_force
 
 if TYPE_CHECKING:
     from ...core.call import By
     from ...core.config.save import SavedRules
     from ...core.permission.decision import Action
+    from ...core.tool import Tool
     from ...workspace import Workspace
 
 OF_NO_TOOL = ("external_directory", "doom_loop", "sandbox")
@@ -34,7 +35,25 @@ PANEL = "this session, from the panel"
 """Origin of the rules that a person adds in the panel."""
 
 
-def in_order(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
+def rules_in_force(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
+    """The rules that a call from a cell (`by` a person or a model) is judged by, but for this session's approvals."""
+    return list(rules_for(workspace, workspace.agent(agent), workspace.sessions.default, by))
+
+
+def rule_now(workspace: Workspace, permission: str, pattern: str, agent: str | None = None, by: By = "user") -> Rule:
+    """The rule that would decide this now, approvals included."""
+    return workspace.permissions.check(permission, [pattern], rules_in_force(workspace, agent, by))[0]
+
+
+def deciding_rule(workspace: Workspace, tool: Tool, rules: Sequence[Rule]) -> Rule:
+    """The rule that decides a call of a tool, whatever it is for: on its permission, or one that denies its id."""
+    check = workspace.permissions.check
+    own = check(tool.id, ["*"], rules)[0]
+    denied = own.action == "deny" and own.permission != "*"
+    return own if denied or not tool.permission else check(tool.permission, ["*"], rules)[0]
+
+
+def ordered_rules(workspace: Workspace, agent: str | None = None, by: By = "user") -> list[Rule]:
     """Every rule in force, approvals last."""
     approved = workspace.permissions.approved
     # A rule of the session that was added after the approvals too is shown there, where it decides.
@@ -107,7 +126,7 @@ def revoke_rule(workspace: Workspace, rule: Rule, own: Sequence[Rule], number: i
 
     Args:
         workspace: whose.
-        rule: one that `in_order` gave.
+        rule: one that `ordered_rules` gave.
         own: what `own_rules` gave at that time.
         number: its position there, for the error.
         agent: for whom to report what decides now.
@@ -159,7 +178,7 @@ def permission_names(workspace: Workspace) -> list[str]:
 def known_permissions(workspace: Workspace) -> list[str]:
     """The permissions that tools request, that rules name, or that were requested."""
     requested = [d.permission for d in list(workspace.permissions.history)]
-    in_rules = [rule.permission for rule in in_order(workspace)]
+    in_rules = [rule.permission for rule in ordered_rules(workspace)]
     names = [*permission_names(workspace), *requested, *in_rules]
     return [name for name in dict.fromkeys(names) if name not in ("*", "invalid")]
 
