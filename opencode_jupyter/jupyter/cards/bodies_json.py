@@ -48,41 +48,40 @@ def bodies_of(part: ToolPart, metadata: dict[str, Any], base: Path | None) -> di
         metadata: a copy of the tool's own data.
         base: paths below it are shown relative to it.
     """
-    fields: dict[str, Any] = {}
-    if part.answered:
-        fields["answered"] = [answered_json(answered) for answered in part.answered]
     body = card_of(part.tool).body
-    if body == "tasks":
-        tasks = task_list(part, metadata)
-        if tasks is not None:
-            fields["tasks"] = tasks
     diffs = file_diffs(metadata.get("files"))
     if diffs:
         del metadata["files"]
-        fields["diffs"] = diffs
-    if body == "cells" and isinstance(part.state, Completed):
-        cells = notebook_cells(part.state, metadata)
-        if cells is not None:
-            fields["cells"] = cells
     tables, printed = metadata.pop(TABLES, None), metadata.pop(PRINTED, None)
+    fields: dict[str, Any] = {
+        "answered": [answered_json(answered) for answered in part.answered] or None,
+        "tasks": task_list(part, metadata) if body == "tasks" else None,
+        "diffs": diffs or None,
+    }
     if isinstance(part.state, Completed):
+        if body == "cells":
+            fields["cells"] = notebook_cells(part.state, metadata)
         tables = value_tables(tables)
-        table = table_of(part, base)
-        if tables:
-            fields["tables"] = tables
-        elif table is not None:
-            fields["table"] = table
-            metadata.pop("result", None)  # lsp's, which the table shows
-        printed = _readable_output(part.tool, part.state, printed, tables)
-        if printed is not None:
-            fields["printed"] = printed
-        if body == "skill":
-            files = skill_files(part.state.output, metadata)
-            if files:
-                fields |= {"files": files, "base": metadata["dir"]}
-    if base is not None and ("table" in fields or "diffs" in fields):
+        fields |= _tables_of(part, metadata, tables, base)
+        fields["printed"] = _readable_output(part.tool, part.state, printed, tables)
+        if body == "skill" and (files := skill_files(part.state.output, metadata)):
+            fields |= {"files": files, "base": metadata["dir"]}
+    if base is not None and (diffs or fields.get("table")):
         fields["base"] = str(base)
-    return fields
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _tables_of(
+    part: ToolPart, metadata: dict[str, Any], tables: list[dict[str, Any]], base: Path | None
+) -> dict[str, Any]:
+    """The tables of the returned value, or else the rows of the result."""
+    if tables:
+        return {"tables": tables}
+    table = table_of(part, base)
+    if table is None:
+        return {}
+    metadata.pop("result", None)  # lsp's, which the table shows
+    return {"table": table}
 
 
 def _readable_output(tool: str, state: Completed, printed: Any, tables: list[Any]) -> str | None:
