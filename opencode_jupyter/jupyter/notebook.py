@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,17 +34,44 @@ from .magics.editor_requests import Editing
 from .magics.tool_line import CallRequest
 from .panel import Panel
 from .server_files import served_path
-from .settings import AgentState, Settings
+from .settings import Settings
 from .tools import kernel_tools
 
 if TYPE_CHECKING:
     import concurrent.futures
 
+    from ..agent.run import Run
     from .kernel.waiting import Waiter
     from .spill import SpillRequests
 
 PRELOAD_AFTER = 1.0
 """Seconds after loading, when the widget library is imported in the background so that the first request is quick."""
+
+
+@dataclass(slots=True)
+class AgentState:
+    """The agent and model of a notebook's next request, as set by ``%agent``.
+
+    Attributes:
+        name: the agent's key; "" for the session's own, or the default one.
+        model: set by ``%agent -m``; "" for the session's, the agent's or the configuration's.
+        last_model: the one that was used last.
+        listed_sessions: the ids that ``%sessions`` listed last; None if it has listed none.
+    """
+
+    name: str = ""
+    model: str = ""
+    last_model: str = ""
+    listed_sessions: list[str] | None = None
+
+    def note_run(self, run: Run) -> None:
+        """Note an ended run: the next one goes to the agent that it ended with (a plan may have been approved)."""
+        if run.session.agent:
+            self.name = run.session.agent
+        model = getattr(run, "model", None)
+        if model is not None:
+            requested = run.options.model
+            self.last_model = requested if isinstance(requested, str) else model.info.full
 
 
 class Notebook:

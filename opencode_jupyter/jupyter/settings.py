@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from traitlets import Bool, Enum, Float, TraitError, Unicode, observe, validate
 from traitlets.config import Configurable
-
-if TYPE_CHECKING:
-    from ..agent.run import Run
 
 
 @dataclass(slots=True)
@@ -28,32 +25,6 @@ class Settings:
     timeout: float = 0.0
     quiet: bool = False
     data_dir: str = ""
-
-
-@dataclass(slots=True)
-class AgentState:
-    """The agent and model of a notebook's next request, as set by ``%agent``.
-
-    Attributes:
-        name: the agent's key; "" for the session's own, or the default one.
-        model: set by ``%agent -m``; "" for the session's, the agent's or the configuration's.
-        last_model: the one that was used last.
-        listed_sessions: the ids that ``%sessions`` listed last; None if it has listed none.
-    """
-
-    name: str = ""
-    model: str = ""
-    last_model: str = ""
-    listed_sessions: list[str] | None = None
-
-    def note_run(self, run: Run) -> None:
-        """Note an ended run: the next one goes to the agent that it ended with (a plan may have been approved)."""
-        if run.session.agent:
-            self.name = run.session.agent
-        model = getattr(run, "model", None)
-        if model is not None:
-            requested = run.options.model
-            self.last_model = requested if isinstance(requested, str) else model.info.full
 
 
 class SettingTraits(Configurable):

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ...agent.model import ModelInfo
     from ...core.sessions import Session
     from ...workspace import Workspace
-    from ..notebook import Notebook
-    from ..settings import AgentState
+    from ..notebook import AgentState, Notebook
 
 USAGE = "%%agent [-m MODEL] [-a AGENT] ..., and the request on the lines below"
 MODEL_OPTION = MagicOptions(AGENT_OPTIONS.by_name["-m"])
