@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ...core.arity import prefix
 from ...core.permission.rules import NOT_ANALYSED
-from . import assignments, git, tables
+from . import assignments, catalog, git_commands
 from .arithmetic import AS_NUMBER, AS_PROMPT, PROMPT, Arithmetic, is_number
 from .commands import Commands
 from .interpreters import reads_alike
@@ -124,7 +124,7 @@ def analyse(
     for written, of in reader.numbers.findings():
         requests.opaque(written, AS_NUMBER, of or command.strip())
     checkouts = reader.commands.checkouts
-    if checkouts and (files := git.startup_changes(str(cwd), dict.fromkeys(reader.commands.revisions))):
+    if checkouts and (files := git_commands.startup_changes(str(cwd), dict.fromkeys(reader.commands.revisions))):
         requests.opaque(checkouts[0][0], f"it may bring another {files[0]}, which decides what runs", checkouts[0][1])
     if not requests.patterns:
         for reading in requests.readings:
@@ -311,7 +311,7 @@ class _Reader:
 
     def check_dangerous(self, plainly: str, text: str, of: str) -> None:
         """Ask if a variable that is set decides what runs."""
-        if re.fullmatch(tables.DANGEROUS, plainly):
+        if re.fullmatch(catalog.DANGEROUS, plainly):
             self._requests.opaque(text, f"it sets {plainly}, which decides what runs", of)
 
     def check_calculation(self, node: Node, of: str) -> None:
@@ -405,7 +405,7 @@ class _Reader:
             if word.text is not None:
                 if operator.endswith("&") and (word.text == "-" or word.text.removesuffix("-").isdigit()):
                     continue  # another descriptor, not a file
-                if tables.HARMLESS_TARGETS.fullmatch(word.text):
+                if catalog.HARMLESS_TARGETS.fullmatch(word.text):
                     continue
             written = f"{operator} {word.source}"
             if self._paths.note_path(word) and ">" in operator:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from . import tables
+from . import catalog
 from .arithmetic import ASSIGNED, is_number
 from .word_expansion import Word
 
@@ -73,14 +73,14 @@ def runs(name: str, arguments: list[Word]) -> str | None:
         if any(_subscript(word) for word in arguments):
             return _INSIDE
         names_set = [match[1] or match[2] for word in arguments for match in re.finditer(ASSIGNED, word.shown)]
-        return next((_SETS.format(one) for one in names_set if re.fullmatch(tables.DANGEROUS, one)), None)
+        return next((_SETS.format(one) for one in names_set if re.fullmatch(catalog.DANGEROUS, one)), None)
     for word in names(name, arguments):
         if word.text is None or word.glob:
             return _UNKNOWN.format(name)
         if _subscript(word):
             return _INSIDE
         plainly = word.text.partition("[")[0]
-        if name not in ("test", "[", "unset") and re.fullmatch(tables.DANGEROUS, plainly):
+        if name not in ("test", "[", "unset") and re.fullmatch(catalog.DANGEROUS, plainly):
             return _SETS.format(plainly)
         if name == "unset" and plainly in ("PATH", "IFS", "HOME"):
             return _SETS.format(plainly)
@@ -102,7 +102,7 @@ def _declares(name: str, arguments: list[Word]) -> str | None:
             continue
         written, equals, value = (word.source if word.text is None else word.text).partition("=")
         variable = re.sub(r"\[.*|\+$", "", written)
-        if re.fullmatch(tables.DANGEROUS, variable):
+        if re.fullmatch(catalog.DANGEROUS, variable):
             return _SETS.format(variable)
         if not re.fullmatch(r"\w+(?:\[[\w@*.-]*\])?\+?", written):
             return _UNKNOWN.format(name) if word.text is None else _INSIDE

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from ...core.arity import prefix
-from . import assignments, git, interpreters, programs, startup_files, tables, wrappers
+from . import assignments, catalog, git_commands, interpreters, programs, startup_files, wrappers
 from .arithmetic import Arithmetic
 from .paths import Paths
 from .shell_requests import ShellRequests
@@ -79,7 +79,7 @@ class Commands:
             more: words that are not known follow (xargs).
         """
         head = parts[0]
-        if head.source in tables.RESERVED:
+        if head.source in catalog.RESERVED:
             # ``time { rm x; }``: the grammar takes the brace for an argument
             self._requests.opaque(text, f"{head.source} starts a group of commands that could not be parsed", of)
             if len(parts) > 1:
@@ -102,7 +102,7 @@ class Commands:
             self._requests.opaque(text, "it nests too deep", of)
             return
         if self._paths.wrote(head) or (
-            (name in interpreters.SHELLS or interpreters.interpreter(name) or name in tables.OPAQUE)
+            (name in interpreters.SHELLS or interpreters.interpreter(name) or name in catalog.OPAQUE)
             and any(self._paths.wrote(word) for word in arguments)
         ):
             self._requests.opaque(text, "it runs a file that this same line writes", of)
@@ -145,21 +145,21 @@ class Commands:
         if key:
             inner = wrappers.parse_options(wrappers.WRAPPERS[key], own).rest[wrappers.WRAPPERS[key].words :]
             arguments = arguments[: len(arguments) - len(inner)]
-        command, words = git.command(arguments) if name == "git" else ("", [])
+        command, words = git_commands.command(arguments) if name == "git" else ("", [])
         self.revisions += [re.sub(r"^(?:-s|--source=|--sour?c?=)", "", word.shown) for word in words]
         if command == "stash":
             self.revisions.append("stash@{0}")
-        if command in git.TREE:
+        if command in git_commands.TREE:
             self.checkouts.append((text, of))
-        if name in tables.EXTRACTORS and command in ("", "apply", "am") and fed:
+        if name in catalog.EXTRACTORS and command in ("", "apply", "am") and fed:
             arguments = [*arguments, *self.inputs]
             if not any(map(self._paths.exists, arguments)):
                 self._requests.opaque(text, f"which files {name} writes is read from its input", of)
-        for file in self._paths.look(name, arguments, text=self.piped and name in tables.NO_PATHS, lists=self.lists):
-            if command not in git.READING or not command:
+        for file in self._paths.look(name, arguments, text=self.piped and name in catalog.NO_PATHS, lists=self.lists):
+            if command not in git_commands.READING or not command:
                 self._requests.opaque(text, f"it may write {file}, which decides what runs", of)
-        creates = re.search(tables.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
-        self._paths.replaced |= command in git.TREE or (name in tables.EXTRACTORS - {"git"} and not creates)
+        creates = re.search(catalog.RECURSIVE.get(name, "$^"), " ".join(["", *(word.shown for word in arguments)]))
+        self._paths.replaced |= command in git_commands.TREE or (name in catalog.EXTRACTORS - {"git"} and not creates)
         for file in startup_files.output_files(name, [word.shown for word in arguments]):
             self._paths.write(file)
 
@@ -170,14 +170,14 @@ class Commands:
         fed = fed or (more and not self.files)
         reason = programs.runs(name, arguments, fed=fed) or assignments.runs(name, arguments)
         if name == "git":
-            reason = git.runs(arguments, self._paths.is_bare_repository)
+            reason = git_commands.runs(arguments, self._paths.is_bare_repository)
         elif reason is None and name in ("set", "shopt"):
             reason = assignments.modes(name, arguments)
         if reason is None and programs.by_arguments(name) and any(map(self._paths.option_like, arguments)):
             reason = f"a wildcard may become an option of {name} that runs a program"
         if reason is not None:
             self._requests.opaque(text, reason, of)
-        elif name in tables.OPAQUE or (name in tables.OPAQUE_WITH and _has(arguments, tables.OPAQUE_WITH[name])):
+        elif name in catalog.OPAQUE or (name in catalog.OPAQUE_WITH and _has(arguments, catalog.OPAQUE_WITH[name])):
             self._requests.opaque(text, f"what {name} does depends on more than this line", of)
         elif more and programs.by_arguments(name) and (not self.files or self._paths.option_like(_ANY)):
             self._requests.opaque(text, f"what is read may be options of {name} that run a program", of)
@@ -242,9 +242,9 @@ class Commands:
             if inner is None:
                 if word.text is None and not _FIND_VALUED.fullmatch(before) and word.may_be_option("", ""):
                     self._requests.opaque(text, f"what {word.source} makes find do is only known at run time", of)
-                elif word.text in tables.FIND_EXEC:
+                elif word.text in catalog.FIND_EXEC:
                     inner = []
-                elif word.text in tables.FIND_WRITES:
+                elif word.text in catalog.FIND_WRITES:
                     self._requests.opaque(text, f"find's {word.text} changes files, or takes names from one", of)
             elif word.text in (";", "+"):
                 self._run_for_each(inner, depth, of)
@@ -285,7 +285,7 @@ class Commands:
         if code is not None:
             self._code([Word(code, None if any(w.text is None for w in arguments) else code)], text, depth, of)
             return
-        if key == "coproc" and len(inner) > 1 and inner[1].source in tables.RESERVED:
+        if key == "coproc" and len(inner) > 1 and inner[1].source in catalog.RESERVED:
             inner = inner[1:]  # its name
         if key == "xargs":
             self._xargs(parsed.options, inner, text, depth, of)
@@ -304,7 +304,7 @@ class Commands:
                 mark = value or "{}"
         name = os.path.basename(inner[0].shown)
         key, _ = wrappers.find_wrapper(name, inner[1:])
-        if name not in tables.NO_PATHS | {"wc"} and (
+        if name not in catalog.NO_PATHS | {"wc"} and (
             not self.files or any(option in ("a", "arg-file", "d", "delimiter") for option, _ in options)
         ):
             self._paths.unknown("the input of xargs")

@@ -15,7 +15,7 @@ from pathlib import Path
 from ...core.errors import ToolError
 from ...core.paths import follow_links
 from ...core.permission.sensitive_files import is_startup_file
-from . import startup_files, tables
+from . import catalog, startup_files
 from .shell_requests import ShellRequests, add
 from .word_expansion import Word
 
@@ -92,36 +92,36 @@ class Paths:
             lists: the same, and it may be a program that lists files.
         """
         reads = name == "du" and any(word.shown.startswith("--f") for word in arguments)  # --files0-from
-        if name in tables.NO_PATHS and not text and not reads:
+        if name in catalog.NO_PATHS and not text and not reads:
             return []
         if name == "dd":
             arguments = [Word(w.source, w.text and w.text.removeprefix("of=").removeprefix("if=")) for w in arguments]
-        writes = not tables.only_reads(name, arguments)
+        writes = not catalog.only_reads(name, arguments)
         startup: list[str] = []
         for word, before in zip(self._operands(name, arguments), ["", *(w.shown for w in arguments)], strict=False):
             if (word.text == "/" and before in _TEXT_OPTIONS) or (name == "chmod" and word.source.startswith("+")):
                 continue
             startup += self._word(name, word, split=text)
-            if self.replaced and name in tables.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
+            if self.replaced and name in catalog.READERS and word.shown[:1] not in ("", "-") and not self.exists(word):
                 self.unknown(word.source)
-            if writes and name in tables.COPIERS and word is not arguments[-1]:
+            if writes and name in catalog.COPIERS and word is not arguments[-1]:
                 startup += self._copied_startup_files(word)
-        if name in tables.MOVERS:
+        if name in catalog.MOVERS:
             self._moves(arguments)
-        recurses, options = tables.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
+        recurses, options = catalog.RECURSIVE.get(name), " ".join(["", *(word.shown for word in arguments)])
         if writes:
             backups = (w.shown + match[1] for match in _SUFFIX.finditer(options) for w in arguments)
             startup += filter(is_startup_file, backups)
-        listed = tables.LISTING.get(name) if lists else None
+        listed = catalog.LISTING.get(name) if lists else None
         if any(pattern is not None and re.search(pattern, options) for pattern in (recurses, listed)):
             self._note_read_files(name, arguments, options)
-        if name in tables.EXTRACTORS:
+        if name in catalog.EXTRACTORS:
             startup += self._unpacked_startup_files(arguments)
         return startup if writes else []
 
     def _word(self, name: str, word: Word, *, split: bool) -> list[str]:
-        if (name in tables.PATH_COMMANDS or name in tables.WRITERS) and not word.shown.startswith("-"):
-            if name in tables.WRITERS or name in ("cp", "mv"):
+        if (name in catalog.PATH_COMMANDS or name in catalog.WRITERS) and not word.shown.startswith("-"):
+            if name in catalog.WRITERS or name in ("cp", "mv"):
                 self.write(word.shown)
             return self.note_path(word)
         if word.text is None:
@@ -134,7 +134,7 @@ class Paths:
 
     def _operands(self, name: str, arguments: list[Word]) -> list[Word]:
         """The words that may be paths: not the first of a program that looks for a text."""
-        if name not in tables.PATTERN_FIRST:
+        if name not in catalog.PATTERN_FIRST:
             return arguments
         out, explicit = list(arguments), False
         for index, word in enumerate(arguments):
@@ -219,7 +219,7 @@ class Paths:
         inside = self._real is not None and (actual + os.sep).startswith(self._real) and actual == written
         if not inside and not self._contains(Path(written)):
             likely = sure or ".." in path.split("/") or self._is_plausible(written, actual)
-            if not likely or (not sure and tables.HARMLESS_TARGETS.fullmatch(written)):
+            if not likely or (not sure and catalog.HARMLESS_TARGETS.fullmatch(written)):
                 return []
             target = written if self._contains(Path(actual)) else actual
             is_folder = folder or os.path.isdir(target)
@@ -269,11 +269,11 @@ class Paths:
         named = (
             _chosen(shown) if name == "find" else [word[10:].lower() for word in shown if word.startswith("--include=")]
         )
-        follows = re.search(tables.FOLLOWING.get(name, "$^"), options) is not None
+        follows = re.search(catalog.FOLLOWING.get(name, "$^"), options) is not None
         hidden = name not in ("rg", "ag", "ack", "fd", "ls") or re.search(r" -\w*[uH.aA]| --(?:hid|unr|al)", options)
         deep = name != "ls" or " -R" in options
         operands = [os.path.join(start, path) for start in self._starts or [] for path in shown]
-        everywhere = self._starts or [] if name in tables.PATTERN_FIRST or name in tables.LISTING else []
+        everywhere = self._starts or [] if name in catalog.PATTERN_FIRST or name in catalog.LISTING else []
         stack = [path for path in operands if os.path.isdir(path)] or list(everywhere)
         for _ in range(WALKED):
             if not stack:

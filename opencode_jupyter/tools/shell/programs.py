@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from ...core.arity import ARITY
-from . import interpreters, tables, wrappers
+from . import catalog, interpreters, wrappers
 from .word_expansion import Word
 
 LAUNCHERS = frozenset(
@@ -275,8 +275,8 @@ def is_known(name: str) -> bool:
         or name in _NO_COMMANDS
         or name in interpreters.SHELLS
         or interpreters.interpreter(name) is not None
-        or name in tables.COPIERS | tables.NO_PATHS | tables.OPAQUE | tables.MOVERS | tables.PATTERN_FIRST
-        or tables.only_reads(name, [])
+        or name in catalog.COPIERS | catalog.NO_PATHS | catalog.OPAQUE | catalog.MOVERS | catalog.PATTERN_FIRST
+        or catalog.only_reads(name, [])
     )
 
 

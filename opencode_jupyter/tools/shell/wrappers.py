@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from . import tables
+from . import catalog
 from .word_expansion import Word
 
 
@@ -259,7 +259,7 @@ def unwrap(
             opaque("env -S splits a text into a command")
         elif key == "strace" and option in ("o", "output") and value[:1] in ("|", "!"):
             opaque("strace gives its output to a program")
-        elif key == "strace" and option in ("E", "env") and re.fullmatch(tables.DANGEROUS, name):
+        elif key == "strace" and option in ("E", "env") and re.fullmatch(catalog.DANGEROUS, name):
             opaque(f"it sets {name}, which decides what runs")
         elif key in ("npx", "npm exec", "npm x") and option in ("c", "call"):
             return parsed, [], value

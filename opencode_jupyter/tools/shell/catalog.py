@@ -1,4 +1,4 @@
-"""What is known of commands: which take paths, which run other commands, which variables change what runs."""
+"""A catalog of commands and variables: which take paths, which run other commands, which change what runs."""
 
 from __future__ import annotations
 
