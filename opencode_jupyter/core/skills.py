@@ -226,10 +226,12 @@ def available(skills: Sequence[Skill], rules: Sequence[Rule]) -> list[Skill]:
 def read_skill(path: Path, problems: list[str]) -> Skill | None:
     """The skill in a SKILL.md; None if there is none in it. What is wrong with it is added to `problems`."""
     try:
-        fields, _ = split(_text(_read_start(path, HEAD_BYTES)), path=str(path))
-    except (OSError, ConfigError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        problems.append(f"Failed to parse skill {path}: {reason}")
+        fields, _ = split(_text(_read_start(path, HEAD_BYTES)))
+    except OSError as error:
+        problems.append(f"Failed to parse skill {path}: {error.strerror or error}")
+        return None
+    except ConfigError as error:
+        problems.append(f"Failed to parse skill {path}: {error}" + (f" (line {error.line})" if error.line else ""))
         return None
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not isinstance(description, str):

@@ -36,8 +36,10 @@ class ConfigWarning(NamedTuple):
     key: str = ""
 
     def __str__(self) -> str:
+        """In one text, with characters escaped that would change how a terminal shows it."""
         where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where}: {self.message}" if where else self.message
+        text = f"{where}: {self.message}" if where else self.message
+        return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 @dataclass(frozen=True, slots=True)

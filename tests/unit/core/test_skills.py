@@ -170,6 +170,18 @@ def test_what_is_no_skill_is_left_out(place: Path) -> None:
     assert "no-name" not in problems
 
 
+def test_a_warning_names_the_file_once_and_controls_no_terminal(place: Path) -> None:
+    path = put(place / "top/.opencode/skills/\x1b[31mred", "x")
+    path.write_text("---\nname: x\n")
+    with opened(place) as ws:
+        ws.service(Skills).all()
+        [warning] = map(str, ws.warnings())
+    shown = str(path).replace("\x1b", r"\x1b")
+    assert warning == (
+        f'Failed to parse skill {shown}: the front matter starts with "---" but has no closing "---" (line 1)'
+    )
+
+
 def test_what_can_not_be_read_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests may run as root, who may read everything: so the system's refusal is played."""
     path = put(place / "top/.opencode/skills", "closed")
