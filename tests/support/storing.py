@@ -28,7 +28,7 @@ def completed(output: str = "text", title: str = "a.txt") -> Completed:
 
 
 CHILD = """
-import os, sys, time
+import asyncio, os, sys, time
 from pathlib import Path
 from opencode_jupyter.core.call_state import *
 from opencode_jupyter.core.store.store import Store

@@ -195,19 +195,6 @@ def todos_row(session_id: str, todos: list[Any]) -> Statement:
     return _PUT_TODOS, (session_id, encode(todos))
 
 
-def other_row(key: str, kind: str, value: Any, writer: ProcessIdentity) -> Statement:
-    """The statement that keeps what is no part; `kind` names what it is."""
-    if kind == "session":
-        return session_row(value)
-    if kind == "message":
-        return message_row(value)
-    if kind == "todos":
-        return todos_row(*value)
-    if kind == "notebook":
-        return notebook_row(value, writer)
-    return decision_row(key, value)
-
-
 def delete_rows(session_id: str) -> list[Statement]:
     """The statements that remove a session, the sessions started by it, and all that belongs to them."""
     owned = ("messages", "parts", "decisions", "todos")

@@ -20,6 +20,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,7 +64,7 @@ class Store:
         self.problem: str | None = None
         self.moved_aside: Path | None = None
         self._parts: dict[str, ToolPart | dict[str, Any]] = {}
-        self._others: dict[str, tuple[str, Any]] = {}
+        self._others: dict[str, Callable[[], rows.Statement]] = {}
         self._commands: deque[tuple[Callable[[sqlite3.Connection], Any], Future[Any]]] = deque()
         self._waiters: list[asyncio.Future[None]] = []
         self._awake = False
@@ -90,27 +91,29 @@ class Store:
 
     def put_session(self, info: dict[str, Any]) -> None:
         """Keep a session's info (``id``, ``parentID``, ``time.updated``, ...)."""
-        self._put(info["id"], "session", info)
+        self._put(info["id"], partial(rows.session_row, info))
 
     def put_message(self, info: dict[str, Any]) -> None:
         """Keep a message's info (``id``, ``sessionID``, ...)."""
-        self._put(info["id"], "message", info)
+        self._put(info["id"], partial(rows.message_row, info))
 
     def put_decision(self, decision: Decision | dict[str, Any]) -> None:
         """Keep a permission decision, under its request's id; one without gets an id of its own."""
         id = decision.get("id") if isinstance(decision, dict) else decision.request_id
-        self._put(id or create("permission"), "decision", decision)
+        id = id or create("permission")
+        self._put(id, partial(rows.decision_row, id, decision))
 
     def put_notebook(self, path: str) -> None:
         """Note the notebook that this process is the kernel of."""
-        self._put("notebook", "notebook", path)
+        self._put("notebook", lambda: rows.notebook_row(path, this_process()))
 
     async def replace_todos(self, session_id: str, todos: list[Any]) -> None:
         """Make `todos` the session's task list."""
-        self._put("todos:" + session_id, "todos", (session_id, list(todos)))
+        self._put("todos:" + session_id, partial(rows.todos_row, session_id, list(todos)))
 
-    def _put(self, key: str, kind: str, value: Any) -> None:
-        self._others[key] = (kind, value)
+    def _put(self, key: str, make_row: Callable[[], rows.Statement]) -> None:
+        """Note what is no part; `make_row` is called when it is written."""
+        self._others[key] = make_row
         if not self._awake:
             self._wake.set()
 
@@ -253,14 +256,6 @@ class Store:
         """Wait until everything put before is in the file."""
         await self._query(lambda _: None)
 
-    def flush_sync(self, timeout: float | None = 30.0) -> None:
-        """`flush` for code that can't await.
-
-        Raises:
-            TimeoutError: the file did not take it within `timeout` seconds.
-        """
-        self._submit(lambda _: None).result(timeout)
-
     def close(self) -> None:
         """Write the rest and close the file. Closing twice is fine."""
         with self._lock:
@@ -360,14 +355,11 @@ class Store:
         """Write what was put; removed item by item, since other threads continue to put."""
         writer = this_process()
         batch: dict[str, list[rows.Statement]] = {}
-        for key, (kind, value) in _take(self._others):
+        makers = _take(self._others)
+        makers += [(key, partial(rows.part_row, part, writer)) for key, part in _take(self._parts)]
+        for key, make_row in makers:
             try:
-                batch[key] = [rows.other_row(key, kind, value, writer)]
-            except Exception as error:
-                self._row_failed(error)
-        for key, part in _take(self._parts):
-            try:
-                batch[key] = [rows.part_row(part, writer)]
+                batch[key] = [make_row()]
             except Exception as error:
                 self._row_failed(error)
         if batch:

@@ -146,7 +146,7 @@ async def test_deleting_messages_and_parts(path: Path, store: Store) -> None:
 
 
 async def test_a_short_call_is_one_row_written_once(path: Path, store: Store) -> None:
-    store.flush_sync()
+    await store.flush()
     with contextlib.closing(sqlite3.connect(path)) as watcher:
         watcher.execute("CREATE TABLE writes (status TEXT)")
         watcher.execute("CREATE TRIGGER i AFTER INSERT ON parts BEGIN INSERT INTO writes VALUES (new.status); END")

@@ -29,7 +29,7 @@ async def test_two_processes_write_at_once(path: Path, store: Store) -> None:
     for n in range(500):
         store.put_part(part(n, sys.argv[2], Completed({}, 1, 2, "t", "x" * 500, {})))
         if n % 10 == 0:
-            store.flush_sync()
+            asyncio.run(store.flush())
     store.close()
     print(store.problem)
     """
@@ -68,7 +68,7 @@ async def test_killed_process_leaves_aborted_calls(path: Path) -> None:
     store.put_part(part(1, "ses_a", Completed({}, 1, 2, "t", "whole", {})))
     store.put_part(part(2, "ses_a", Running({"command": "sleep 600"}, 1000, metadata={"output": "so far"})))
     store.put_part(part(3, "ses_a", Pending({})))
-    store.flush_sync()
+    asyncio.run(store.flush())
     print("ready", flush=True)
     for n in range(10, 100000):
         store.put_part(part(n, "ses_b", Running({}, 1)))
@@ -264,15 +264,15 @@ async def test_closing_brings_what_was_kept_in_memory(path: Path, monkeypatch: p
 
 def test_full_disk(path: Path) -> None:
     code = """
-    import asyncio, resource
+    import resource
     store = Store(Path(sys.argv[1]))
     store.put_part(part(0, "ses_a", Completed({}, 1, 2, "t", "before", {})))
-    store.flush_sync()
+    asyncio.run(store.flush())
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
     for n in range(1, 40):
         store.put_part(part(n, "ses_a", Completed({}, 1, 2, "t", "x" * 50_000, {})))
-        store.flush_sync()
+        asyncio.run(store.flush())
     assert store.problem and "memory" in store.problem, store.problem
     assert len(asyncio.run(store.parts("ses_a"))) == 40
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -322,12 +322,12 @@ def test_forked_child_leaves_the_file_alone(path: Path) -> None:
     code = """
     store = Store(Path(sys.argv[1]))
     store.put_part(part(1, "ses_a", Running({}, 1)))
-    store.flush_sync()
+    asyncio.run(store.flush())
     pid = os.fork()
     if pid == 0:
         store.put_part(part(2, "ses_a", Running({}, 1)))
         try:
-            store.flush_sync(1)
+            asyncio.run(store.flush())
         except RuntimeError:
             sys.exit(3)
         sys.exit(4)
