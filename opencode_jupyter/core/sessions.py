@@ -177,15 +177,12 @@ class Sessions(Generic[S]):
             str(self._workspace.directory),
             parent_id,
             list(permission or ()),
-            workspace=self._workspace,
         )
-        self._sessions[session.id] = session
-        self._workspace.publish("session.created", lambda: {"info": session.to_wire()})
-        self.save(session, touch=False)
+        self.add(session)
         return session
 
     def add(self, session: S) -> None:
-        """Add a session made elsewhere (forked, imported) and store its info; its messages are not stored."""
+        """Add a session (a new, forked or imported one) and store its info; its messages are not stored."""
         check_kind(session, Session, "session", "a Session")
         session.workspace = self._workspace
         self._sessions[session.id] = session
