@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..flags import flag
 from .config import Config, ConfigWarning, deep_merge, merge_config
 from .load import load_config
-from .validation import normalise
 
-__all__ = ["Config", "ConfigWarning", "deep_merge", "flag", "load_config", "merge_config", "normalise"]
+__all__ = ["Config", "ConfigWarning", "deep_merge", "load_config", "merge_config"]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_jupyter.core.config import deep_merge, flag, load_config, merge_config
+from opencode_jupyter.core.config import deep_merge, load_config, merge_config
 from opencode_jupyter.core.errors import ConfigError
+from opencode_jupyter.core.flags import flag
 from opencode_jupyter.core.permission import Rule
 from tests.support.config_place import Place
 
