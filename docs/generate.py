@@ -50,7 +50,7 @@ def built_in_tools() -> Iterator[Tool]:
     with tempfile.TemporaryDirectory() as folder, Workspace(folder, store=False, data_dir=Path(folder) / "data") as ws:
         for name in ws.registry.names():
             tool = ws.registry.get(name)
-            if tool is not None and tool.group != "internal":
+            if tool is not None and tool.manifest.group != "internal":
                 yield tool
     for make in kernel_tools(SimpleNamespace(shell=None)).values():  # only a call needs a notebook
         yield make()
@@ -70,8 +70,8 @@ def tool_section(tool: Tool) -> str:
         for name, kind, default, description in (row.values() for row in help.table().records)
     ]
     parameters = table(("parameter", "type", "default", "what it is"), rows) if rows else "It takes no parameters."
-    permission = tool.permission
-    facts = f"Permission: {code(permission) or 'none'}. Group: {tool.group}. Effect: {tool.effect or 'none'}."
+    permission, manifest = code(tool.permission) or "none", tool.manifest
+    facts = f"Permission: {permission}. Group: {manifest.group}. Effect: {manifest.effect or 'none'}."
     description = f"````text\n{spec.bound.description}\n````"
     return (
         f"## {tool.id}\n\n{summary(tool)}\n\n```python\n{help.example}\n```\n\n```text\n{usage(spec)}\n```\n\n"

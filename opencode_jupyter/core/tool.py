@@ -191,6 +191,28 @@ class Bound:
         return await run_in_thread(as_result, self.id, outcome)
 
 
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What this package declares of a tool of its own, beside its definition; tables of tools are derived from it.
+
+    Attributes:
+        group: the heading under which lists show the tool; they leave out ``internal`` ones.
+        effect: what a call does: ``reads`` files and state, ``fetches`` from the web, ``writes`` files, ``acts`` (it
+            may do anything), ``notes`` something for the session only. Empty if unknown.
+        permission: the permission that its requests use, None for its id; empty if it requests none.
+        example: a line that calls it.
+        card: how its calls are shown.
+        keeps_output: its outputs are instructions, so a long conversation keeps them.
+    """
+
+    group: ToolGroup = ""
+    effect: Effect = ""
+    permission: str | None = None
+    example: str = ""
+    card: CardSpec = PLAIN
+    keeps_output: bool = False
+
+
 class Tool:
     """An id and the way to make its definition.
 
@@ -199,18 +221,13 @@ class Tool:
         runs_in: ``engine`` (default) or ``kernel``: the notebook's main thread, for tools that touch the user's
             objects.
         body: the parameter that a ``%%tool`` cell's body fills.
+        manifest: what this package declares of it; empty for the tools of others.
         builtin: part of this package.
         external: runs elsewhere (an MCP server): ``batch`` leaves it to a call of its own.
         completions: gives the values that Tab offers for a parameter: called with the workspace and the parameter's
             name as on the wire. It must be quick, and safe on any thread.
         source: where it came from, for listings.
-        group: the heading under which lists show a built-in tool; they leave out ``internal`` ones.
-        effect: what a call does: ``reads`` files and state, ``fetches`` from the web, ``writes`` files, ``acts`` (it
-            may do anything), ``notes`` something for the session only. Empty if unknown.
         permission: the permission that its requests use, by default its id; empty if it requests none.
-        example: a line that calls it.
-        card: how its calls are shown.
-        keeps_output: its outputs are instructions, so a long conversation keeps them.
         static: its bound form, if its definition depends on nothing; None for the others.
     """
 
@@ -221,34 +238,24 @@ class Tool:
         *,
         runs_in: Literal["engine", "kernel"] = "engine",
         body: str | None = None,
-        builtin: bool = False,
         external: bool = False,
         completions: Completions | None = None,
         source: str = "",
-        group: ToolGroup = "",
-        effect: Effect = "",
-        permission: str | None = None,
-        example: str = "",
-        card: CardSpec = PLAIN,
-        keeps_output: bool = False,
+        manifest: Manifest | None = None,
     ) -> None:
         if runs_in not in RUNS_IN:
             raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
         self.id = id
         self.runs_in = runs_in
         self.body = body
-        self.builtin = builtin
         self.external = external
         self.completions = completions
         self.source = source
-        self.group = group
-        self.effect = effect
-        self.permission = id if permission is None else permission
-        self.example = example
-        self.card = card
-        self.keeps_output = keeps_output
-        if builtin:
-            CARDS[id] = card
+        self.builtin = manifest is not None
+        self.manifest = manifest or Manifest()
+        self.permission = id if self.manifest.permission is None else self.manifest.permission
+        if self.builtin:
+            CARDS[id] = self.manifest.card
         self._init = init
         self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 

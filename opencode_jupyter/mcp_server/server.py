@@ -355,7 +355,7 @@ class ClientToolFilter:
                     title=tool.id.replace("_", " ").strip().capitalize() or tool.id,
                     description=tool.description,
                     input_schema=tool.parameters,
-                    annotations=HINTS.get(selected[tool.id].effect) if selected[tool.id].builtin else None,
+                    annotations=HINTS.get(selected[tool.id].manifest.effect) if selected[tool.id].builtin else None,
                 )
                 for tool in bound
             ]

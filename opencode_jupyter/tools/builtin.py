@@ -13,7 +13,7 @@ from pydantic import BaseModel, WithJsonSchema
 from ..core.card_spec import PLAIN, CardSpec
 from ..core.context import ToolContext
 from ..core.result import ToolResult
-from ..core.tool import Definition, Effect, FormatValidationError, Tool, ToolGroup
+from ..core.tool import Definition, Effect, FormatValidationError, Manifest, Tool, ToolGroup
 
 Number = Annotated[int, WithJsonSchema({"type": "number"})]
 """A whole number that OpenCode's schemas call a number."""
@@ -39,7 +39,7 @@ def builtin(
         id: the tool's id; its description stands in ``{id}.md`` beside the function's module.
         parameters: the model of its arguments.
         group: the heading under which lists show it; ``internal`` hides it there.
-        effect: what a call does; see `Tool`.
+        effect: what a call does; see `Manifest`.
         permission: the permission that its requests use, by default its id.
         example: a line that calls it.
         body: the parameter that a ``%%tool`` cell's body fills, as on the wire.
@@ -52,13 +52,8 @@ def builtin(
         tool = Tool(
             id,
             Definition(text, parameters, fn, format_validation_error),
-            group=group,
-            effect=effect,
-            permission=permission,
-            example=example,
             body=body,
-            card=card,
-            builtin=True,
+            manifest=Manifest(group, effect, permission, example, card),
             source=fn.__module__,
         )
         tool.__doc__ = fn.__doc__

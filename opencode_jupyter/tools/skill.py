@@ -33,7 +33,7 @@ from ..core.schema import Arguments
 from ..core.skills import FILE, Skill, Skills, available
 from ..core.suggestions import near_names, suggestion
 from ..core.threads import run_in_thread
-from ..core.tool import Definition, Tool
+from ..core.tool import Definition, Manifest, Tool
 from ..text.encoding import printable
 from ..text.replace import WHITE
 from .builtin import description_file
@@ -163,12 +163,13 @@ def _instructions(output: str) -> list[int] | None:
 skill = Tool(
     "skill",
     init,
-    builtin=True,
-    group="agent",
-    effect="reads",
-    card=CardSpec(body="skill", lines=_instructions, question="Load this skill?"),
+    manifest=Manifest(
+        group="agent",
+        effect="reads",
+        card=CardSpec(body="skill", lines=_instructions, question="Load this skill?"),
+        keeps_output=True,
+    ),
     completions=names,
-    keeps_output=True,
     source=__name__,
 )
 skill.__doc__ = run.__doc__

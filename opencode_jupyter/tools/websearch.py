@@ -11,7 +11,7 @@ from ..core.card_spec import CardSpec
 from ..core.context import InitContext, ToolContext
 from ..core.result import ToolResult
 from ..core.schema import Arguments, ForPerson
-from ..core.tool import Definition, Tool
+from ..core.tool import Definition, Manifest, Tool
 from .builtin import Number, description_file
 from .web.exa import call_exa
 
@@ -66,11 +66,12 @@ def _definition(_: InitContext) -> Definition:
 websearch = Tool(
     "websearch",
     _definition,
-    builtin=True,
-    group="web",
-    effect="fetches",
-    example='%tool websearch "release notes of pandas"',
-    card=CardSpec(question="Search the web?"),
+    manifest=Manifest(
+        group="web",
+        effect="fetches",
+        example='%tool websearch "release notes of pandas"',
+        card=CardSpec(question="Search the web?"),
+    ),
     source=__name__,
 )
 websearch.__doc__ = """Search the web."""

@@ -112,7 +112,7 @@ def _old_outputs(messages: list[Message], registry: Registry) -> tuple[list[tupl
         for part in reversed(message.calls):
             state = part.state
             tool = registry.get(part.tool)
-            if not isinstance(state, Completed) or (tool is not None and tool.keeps_output):
+            if not isinstance(state, Completed) or (tool is not None and tool.manifest.keeps_output):
                 continue
             if state.compacted is not None:  # those before it were marked earlier
                 return outputs, freed

@@ -196,7 +196,7 @@ def _permissions_of(workspace: ToolHost, tools: Iterable[str]) -> list[str]:
 def _permission_of(workspace: ToolHost, name: str) -> str:
     """The permission that a tool requests by its manifest; "" if rules are not what decides about it."""
     tool = workspace.registry.get(name)
-    return "" if tool is None or tool.group == "internal" or name in _OF_SOME_AGENTS else tool.permission
+    return "" if tool is None or tool.manifest.group == "internal" or name in _OF_SOME_AGENTS else tool.permission
 
 
 def _describe_permission(permissions: PermissionService, key: str, rules: Sequence[Rule]) -> str:

@@ -20,7 +20,7 @@ from ...core.permission.modes import replace_rules
 from ...core.result import ToolResult
 from ...core.schema import Arguments
 from ...core.sessions import Session
-from ...core.tool import Definition, Tool
+from ...core.tool import Definition, Manifest, Tool
 from ...tools.builtin import description_file
 from ..sessions import AgentSession, sessions_of
 
@@ -292,10 +292,7 @@ task = Tool(
     "task",
     init,
     body="prompt",
-    builtin=True,
-    group="agent",
-    effect="acts",
-    card=CardSpec(text=_answer, question="Run this agent?"),
+    manifest=Manifest(group="agent", effect="acts", card=CardSpec(text=_answer, question="Run this agent?")),
     completions=complete_agent_names,
     source=__name__,
 )

@@ -29,7 +29,7 @@ def card_of(tool: str) -> CardSpec:
     """How the calls of a tool are shown, by its id. A stored call's tool may not have been imported yet."""
     card = CARDS.get(tool)
     if card is None and (make := _importable().get(tool)) is not None:
-        card = make().card
+        card = make().manifest.card
     return card or PLAIN
 
 

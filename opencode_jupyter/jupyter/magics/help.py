@@ -35,8 +35,8 @@ class ToolHelp:
     @property
     def example(self) -> str:
         """A call that could be typed."""
-        if self.spec.tool.example:
-            return self.spec.tool.example
+        if self.spec.tool.manifest.example:
+            return self.spec.tool.manifest.example
         pieces: list[str] = []
         for field in (f for f in self.spec.positional if f.required):
             word = _example(field)
@@ -102,12 +102,12 @@ def tool_list(workspace: Workspace, agent: str | None = None) -> Table:
     rows = []
     for name in workspace.registry.names():
         tool = workspace.registry.get(name)
-        if tool is None or tool.group == "internal":
+        if tool is None or tool.manifest.group == "internal":
             continue
         rule, model_rule = deciding_rule(workspace, tool, person), deciding_rule(workspace, tool, model)
         rows.append(
             {
-                "group": group_of(tool.group, tool.source),
+                "group": group_of(tool.manifest.group, tool.source),
                 "tool": name,
                 "description": summary(tool),
                 "source": source_of(tool),

@@ -348,7 +348,7 @@ class _Arguments:
             text = calculate(word.raw[1:-1], field.name, self.line, word.start, self.user_ns)
         elif word.raw == word.text:
             text = fill(word.text, self.user_ns)
-            if field.name in PATH_ARGUMENTS and self.spec.tool.card.path and not os.path.lexists(text):
+            if field.name in PATH_ARGUMENTS and self.spec.tool.manifest.card.path and not os.path.lexists(text):
                 check_filled(word, text, self.line, self.user_ns)
         else:
             text = word.text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.call import Call
 from ...core.context import ToolContext
 from ...core.result import ToolResult
-from ...core.tool import Definition, Tool
+from ...core.tool import Definition, Manifest, Tool
 from ...workspace import Workspace
 from .tool_line import CallRequest, tool_of
 
@@ -118,7 +118,8 @@ def _trust_request(name: str, line: str) -> CallRequest:
             await workspace.registry.prepare(name, call)
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
-        trust_tool = Tool(NAME, Definition("Requests trust before code of a project runs.", {}, execute), builtin=True)
+        definition = Definition("Requests trust before code of a project runs.", {}, execute)
+        trust_tool = Tool(NAME, definition, manifest=Manifest())
         call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=trust_tool)
         return call
 

@@ -48,7 +48,7 @@ def tools(panel: Panel, request: dict[str, Any]) -> dict[str, Any]:
     entries = []
     for name in workspace.registry.names():
         tool = workspace.registry.get(name)
-        if tool is not None and tool.group != "internal":
+        if tool is not None and tool.manifest.group != "internal":
             entry: dict[str, Any] = {"name": name, "source": source_of(tool), "kind": kind_of(tool)}
             entry["summary"] = summary(tool)[:WORDS]
             for by in BY:

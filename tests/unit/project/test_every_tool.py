@@ -72,12 +72,12 @@ def test_completion(ip: Shell, name: str) -> None:
 def test_it_declares_what_a_call_does(ip: Shell, name: str) -> None:
     tool = ip.notebook.workspace.registry.get(name)
     assert tool is not None
-    assert tool.effect
+    assert tool.manifest.effect
     assert tool.permission in {name, *PERMISSIONS} or name in REQUESTS_NOTHING
-    if tool.effect in ("writes", "acts") and name not in MAKES_OTHER_CALLS:
+    if tool.manifest.effect in ("writes", "acts") and name not in MAKES_OTHER_CALLS:
         assert (tool.permission, "deny") in MODES["plan"].entries
-    if tool.example:
-        parse(tool.example.removeprefix("%tool"), None, ip.notebook.workspace.registry, {})
+    if tool.manifest.example:
+        parse(tool.manifest.example.removeprefix("%tool"), None, ip.notebook.workspace.registry, {})
 
 
 @pytest.mark.parametrize("name", [*TOOLS, *IN_THE_NOTEBOOK])
