@@ -182,7 +182,8 @@ def _changed_files(workspace: ToolHost, message: Message) -> bool:
     """Return whether files were changed; where there are no snapshots, the calls of tools that write decide."""
     completed = (call.tool for call in message.calls if isinstance(call.state, Completed))
     tools = map(workspace.registry.get, completed)
-    return any(message.of_type("patch")) or any(tool and tool.manifest.effect == "writes" for tool in tools)
+    writes = any(tool and tool.builtin and tool.manifest.effect == "writes" for tool in tools)
+    return writes or any(message.of_type("patch"))
 
 
 # ---------------------------------------------------------------------- points

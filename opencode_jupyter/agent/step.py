@@ -222,7 +222,7 @@ class StepFiles:
 
     def before_call(self, tool: Tool | None) -> Awaitable[None] | None:
         """The snapshot that a call must wait for before it changes files; None for nothing."""
-        if tool is not None and tool.manifest.effect in CHANGES_NO_FILES:
+        if tool is not None and tool.builtin and tool.manifest.effect in CHANGES_NO_FILES:
             return None
         if not self._changed and self._is_current and self._tracking is None:
             # Since the last look a person may have changed something, which is not to be taken for the model's doing.

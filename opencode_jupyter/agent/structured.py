@@ -64,7 +64,9 @@ class StructuredOutput:
             schema |= {key: self.schema[key] for key in DEFINITIONS if key in self.schema}
         parameters = {key: value for key, value in schema.items() if key != "$schema"}
         definition = Definition(DESCRIPTION, parameters, self._accept, check=self._check)
-        self.tool = Tool(NAME, definition, manifest=Manifest(effect="notes"), source="the form of the answer")
+        self.tool = Tool(
+            NAME, definition, manifest=Manifest(builtin=True, effect="notes"), source="the form of the answer"
+        )
         self.bound = Bound(NAME, DESCRIPTION, definition)
 
     def _check(self, arguments: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from ..core.errors import PermissionCorrectedError, PermissionRejectedError, Que
 from ..core.permission import PermissionRequest, PermissionService, Reply, Rule
 from ..core.question_request import QuestionRequest
 from ..core.result import ToolResult
-from ..core.tool import Manifest, Tool
+from ..core.tool import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,7 +163,7 @@ class HumanApprover:
         self._tool = Tool.define(
             "ask",
             {"description": "An ask of a run that works elsewhere.", "parameters": _Parameters, "execute": _ask},
-            manifest=Manifest(),  # it runs on the workspace's own loop
+            builtin=True,  # it runs on the workspace's own loop
         )
 
     async def permission(self, wire: Mapping[str, Any], run: str) -> Reply | PolicyRefusal:

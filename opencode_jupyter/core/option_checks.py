@@ -53,7 +53,9 @@ def check_callable(value: Any, option: str, *, optional: bool = False) -> None:
         raise InvalidArgumentsError(f"{option} must be a function, not {value!r:.80}.")
 
 
-def check_option_names(function: Callable[..., Any], options: Iterable[str], name: str, hint: str = "") -> None:
+def check_option_names(
+    function: Callable[..., Any], options: Iterable[str], name: str, hint: str = "", others: Iterable[str] = ()
+) -> None:
     """Refuse options that a function does not have, before it is called.
 
     Args:
@@ -61,11 +63,12 @@ def check_option_names(function: Callable[..., Any], options: Iterable[str], nam
         options: the names that a caller passed.
         name: what the caller called, such as ``map``.
         hint: a sentence on what to do, for a name that resembles none.
+        others: more options that the caller's function takes.
 
     Raises:
         UnknownOptionError: there is no such option; the message suggests near names.
     """
-    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY] + [*others]
     for option in options:
         if option not in known:
             more = suggestion(near_names(option, known)) or hint or f" Its options: {', '.join(known)}."

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import BaseModel, ValidationError
@@ -193,10 +193,11 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What this package declares of a tool of its own, beside its definition; tables of tools are derived from it.
+    """What is declared of a tool beside its definition; tables of tools are derived from it.
 
     Attributes:
-        group: the heading under which lists show the tool; they leave out ``internal`` ones.
+        builtin: part of this package.
+        group: the heading under which lists show a built-in tool; they leave out ``internal`` ones.
         effect: what a call does: ``reads`` files and state, ``fetches`` from the web, ``writes`` files, ``acts`` (it
             may do anything), ``notes`` something for the session only. Empty if unknown.
         permission: the permission that its requests use, None for its id; empty if it requests none.
@@ -205,12 +206,16 @@ class Manifest:
         keeps_output: its outputs are instructions, so a long conversation keeps them.
     """
 
+    builtin: bool = False
     group: ToolGroup = ""
     effect: Effect = ""
     permission: str | None = None
     example: str = ""
     card: CardSpec = PLAIN
     keeps_output: bool = False
+
+
+MANIFEST_FIELDS = tuple(field.name for field in fields(Manifest))
 
 
 class Tool:
@@ -221,7 +226,7 @@ class Tool:
         runs_in: ``engine`` (default) or ``kernel``: the notebook's main thread, for tools that touch the user's
             objects.
         body: the parameter that a ``%%tool`` cell's body fills.
-        manifest: what this package declares of it; empty for the tools of others.
+        manifest: what else is declared of it.
         builtin: part of this package.
         external: runs elsewhere (an MCP server): ``batch`` leaves it to a call of its own.
         completions: gives the values that Tab offers for a parameter: called with the workspace and the parameter's
@@ -241,7 +246,7 @@ class Tool:
         external: bool = False,
         completions: Completions | None = None,
         source: str = "",
-        manifest: Manifest | None = None,
+        manifest: Manifest = Manifest(),
     ) -> None:
         if runs_in not in RUNS_IN:
             raise InvalidDefinitionError(f"runs_in of the tool {id} must be 'engine' or 'kernel', not {runs_in!r}")
@@ -251,11 +256,11 @@ class Tool:
         self.external = external
         self.completions = completions
         self.source = source
-        self.builtin = manifest is not None
-        self.manifest = manifest or Manifest()
-        self.permission = id if self.manifest.permission is None else self.manifest.permission
+        self.builtin = manifest.builtin
+        self.manifest = manifest
+        self.permission = id if manifest.permission is None else manifest.permission
         if self.builtin:
-            CARDS[id] = self.manifest.card
+            CARDS[id] = manifest.card
         self._init = init
         self.static: Bound | None = Bound(id, init.description, init) if isinstance(init, Definition) else None
 
@@ -266,7 +271,7 @@ class Tool:
         Args:
             id: unique name.
             init: the definition. A function of it is called anew for every agent and every step of a model.
-            **options: see `Tool`; ``source`` is the module that calls, if left out.
+            **options: see `Tool` and `Manifest`; ``source`` is the module that calls, if left out.
 
         Returns:
             A `Tool`; a notebook's cells register theirs by defining them.
@@ -278,7 +283,9 @@ class Tool:
             raise InvalidDefinitionError(f"The id of a tool must be a string that is not empty, not {id!r}")
         if not isinstance(init, dict | Definition) and not callable(init):
             raise InvalidDefinitionError(f"The tool {id} must be a definition, a dict or a function, not {init!r}")
-        check_option_names(cls.__init__, options, "Tool.define")
+        check_option_names(cls.__init__, options, "Tool.define", others=MANIFEST_FIELDS)
+        declared = {name: options.pop(name) for name in MANIFEST_FIELDS if name in options}
+        options.setdefault("manifest", Manifest(**declared))
         options.setdefault("source", sys._getframe(1).f_globals.get("__name__", ""))
         made = cls(id, _definition(id, init) if isinstance(init, dict) else init, **options)
         if made.static is not None:

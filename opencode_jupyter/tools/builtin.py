@@ -53,7 +53,7 @@ def builtin(
             id,
             Definition(text, parameters, fn, format_validation_error),
             body=body,
-            manifest=Manifest(group, effect, permission, example, card),
+            manifest=Manifest(True, group, effect, permission, example, card),
             source=fn.__module__,
         )
         tool.__doc__ = fn.__doc__

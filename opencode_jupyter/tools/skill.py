@@ -164,6 +164,7 @@ skill = Tool(
     "skill",
     init,
     manifest=Manifest(
+        builtin=True,
         group="agent",
         effect="reads",
         card=CardSpec(body="skill", lines=_instructions, question="Load this skill?"),

@@ -67,6 +67,7 @@ websearch = Tool(
     "websearch",
     _definition,
     manifest=Manifest(
+        builtin=True,
         group="web",
         effect="fetches",
         example='%tool websearch "release notes of pandas"',

@@ -292,7 +292,9 @@ task = Tool(
     "task",
     init,
     body="prompt",
-    manifest=Manifest(group="agent", effect="acts", card=CardSpec(text=_answer, question="Run this agent?")),
+    manifest=Manifest(
+        builtin=True, group="agent", effect="acts", card=CardSpec(text=_answer, question="Run this agent?")
+    ),
     completions=complete_agent_names,
     source=__name__,
 )

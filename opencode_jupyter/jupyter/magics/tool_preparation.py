@@ -119,7 +119,7 @@ def _trust_request(name: str, line: str) -> CallRequest:
             return ToolResult(title=", ".join(p for d in call.part.decisions for p in d.patterns))
 
         definition = Definition("Requests trust before code of a project runs.", {}, execute)
-        trust_tool = Tool(NAME, definition, manifest=Manifest())
+        trust_tool = Tool(NAME, definition, manifest=Manifest(builtin=True))
         call = workspace.start(request.tool, request.arguments, agent=request.agent, by="user", tool=trust_tool)
         return call
 
