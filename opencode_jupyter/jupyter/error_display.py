@@ -6,19 +6,14 @@ thousand of its own: IPython takes seconds to draw them, and the line that matte
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-import anyio
-
 from ..core.errors import ConfigError, ToolAbortedError, ToolError, full_text
-from ..text.visible import visible
-from .cards.labels import paths_below
 from .kernel import ipykernel_interrupts
 
 FIX = (
@@ -32,21 +27,13 @@ BRIEF_CHARS = 120
 MOST = 40
 """Frames that are kept: of more, those in the middle go."""
 _PACKAGE = Path(__file__).parents[1]
-_FOLDERS = tuple(
-    f"{Path(folder)}/"
-    for folder in (
-        _PACKAGE / "core",
-        _PACKAGE / "jupyter" / "kernel",
-        Path(anyio.__file__).parent,
-        Path(asyncio.__file__).parent,
-        Path(concurrent.futures.__file__).parent,
-    )
-)
 _FILES = {threading.__file__, str(_PACKAGE / "jupyter" / "notebook.py")}
 
 
 def brief_message(message: str, headline: str = "") -> str:
     """An error's message in one line, where the card above has the whole: `headline`, or else its first line."""
+    from ..text.visible import visible  # here and below: loading the extension needs none of it
+
     message = visible(message)
     line = visible(headline) or message.strip().split("\n")[0]
     if line == message.strip() and len(line) <= BRIEF_CHARS:
@@ -65,6 +52,8 @@ def plain_errors() -> Iterator[None]:
             text = f"{type(error).__name__}: {full_text(error, for_person=True)}"
             if isinstance(error, ConfigError) and error.path:
                 text += f"\n{FIX}"
+            from ..text.visible import visible
+
             text = visible(text)
             error._render_traceback_ = lambda: [text]  # type: ignore[attr-defined]  # IPython's hook for one's own look
         raise
@@ -81,6 +70,11 @@ def for_cell(error: BaseException, *, whole: bool = True, base: Path | None = No
             interrupt, which is no error.
         base: files below it are named from there, as the card names them.
     """
+    import asyncio
+
+    from ..text.visible import visible
+    from .cards.labels import paths_below
+
     stopped = isinstance(error, ToolAbortedError) and error.reason in ("stopped", "interrupted")
     cancelled = isinstance(error, asyncio.CancelledError) and ipykernel_interrupts.interrupted.is_set
     if stopped or cancelled or isinstance(error, KeyboardInterrupt):
@@ -136,7 +130,18 @@ def frames_of(traceback: TracebackType | None) -> list[TracebackType]:
 def _is_internal(frame: TracebackType) -> bool:
     """Whether a frame belongs to the way from a cell to a tool."""
     name = frame.tb_frame.f_code.co_filename
-    return name in _FILES or name.startswith(_FOLDERS)
+    return name in _FILES or name.startswith(_internal_folders())
+
+
+@cache
+def _internal_folders() -> tuple[str, ...]:
+    import asyncio
+    import concurrent.futures
+
+    import anyio
+
+    libraries = [Path(str(library.__file__)).parent for library in (anyio, asyncio, concurrent.futures)]
+    return tuple(f"{folder}/" for folder in (_PACKAGE / "core", _PACKAGE / "jupyter" / "kernel", *libraries))
 
 
 def join_frames(frames: list[TracebackType]) -> TracebackType | None:

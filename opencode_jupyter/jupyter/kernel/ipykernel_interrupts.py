@@ -12,7 +12,6 @@ returns the function that undoes it.
 from __future__ import annotations
 
 import _thread
-import asyncio
 import contextlib
 import functools
 import signal
@@ -98,6 +97,8 @@ class _Request:
         if self.cancel is not None:
             self.cancel(number, frame)
             if in_job:
+                import asyncio  # the kernel has loaded it; a shell without a kernel need not, to load the extension
+
                 raise asyncio.CancelledError
         elif not self._retries:
             self._retries = True
@@ -163,6 +164,8 @@ class _Hooks:
             self._request.begin_cell()
 
     async def _execute_and_reply(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        import asyncio
+
         try:
             return await self._execute(*args, **kwargs)
         except (KeyboardInterrupt, asyncio.CancelledError):  # before its first line; afterwards IPython catches them
