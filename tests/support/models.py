@@ -59,47 +59,47 @@ def request(*turns: Turn, tools: Sequence[ToolSpec] = (READ, GREP), **more: Any)
     return Request(system=["Be short."], turns=turns or (user(),), tools=tools, **more)
 
 
-async def collect(asked: Model, what: Request | None = None) -> list[Event]:
+async def collect(adapter: Model, what: Request | None = None) -> list[Event]:
     """All events of an answer."""
-    return [event async for event in asked.stream(what or request())]
+    return [event async for event in adapter.stream(what or request())]
 
 
 async def ask(folder: Path, format: str, turn: dict[str, Any], what: Request | None = None) -> list[Event]:
     """The events of one scripted answer."""
     with server(format, [turn]) as running:
-        async with model(folder, format, running.url) as asked:
-            return await collect(asked, what)
+        async with model(folder, format, running.url) as adapter:
+            return await collect(adapter, what)
 
 
-def text(found: Sequence[Event]) -> str:
+def text(stream: Sequence[Event]) -> str:
     """The words of an answer."""
-    return "".join(event.text for event in found if isinstance(event, events.TextDelta))
+    return "".join(event.text for event in stream if isinstance(event, events.TextDelta))
 
 
-def calls(found: Sequence[Event]) -> list[tuple[str, str]]:
+def calls(stream: Sequence[Event]) -> list[tuple[str, str]]:
     """Name and arguments of its calls."""
-    return [(event.name, event.arguments) for event in found if isinstance(event, events.CallEnd)]
+    return [(event.name, event.arguments) for event in stream if isinstance(event, events.CallEnd)]
 
 
-def shape(found: Sequence[Event]) -> list[str]:
+def shape(stream: Sequence[Event]) -> list[str]:
     """The kinds of its events, in order, deltas of one kind in a row as one."""
     out: list[str] = []
-    for event in found:
+    for event in stream:
         name = type(event).__name__
         if not (name.endswith("Delta") and out and out[-1] == name):
             out.append(name)
     return out
 
 
-def whole(found: Sequence[Event]) -> None:
+def whole(stream: Sequence[Event]) -> None:
     """Check what holds for every answer: each part begins once, ends once, and its deltas stand between."""
     started: dict[int, str] = {}
     ended: set[int] = set()
-    said: dict[int, str] = {}
-    for event in found:
+    arguments: dict[int, str] = {}
+    for event in stream:
         name = type(event).__name__
         if isinstance(event, events.Finish):
-            assert event is found[-1]
+            assert event is stream[-1]
             continue
         kind = name.removesuffix("Start").removesuffix("Delta").removesuffix("End")
         if name.endswith("Start"):
@@ -109,13 +109,13 @@ def whole(found: Sequence[Event]) -> None:
             assert started[event.index] == kind
             assert event.index not in ended
         if isinstance(event, events.CallDelta):
-            said[event.index] = said.get(event.index, "") + event.text
+            arguments[event.index] = arguments.get(event.index, "") + event.text
         if name.endswith("End"):
             ended.add(event.index)
         if isinstance(event, events.CallEnd):
-            assert said.get(event.index, "") == event.arguments
-    assert isinstance(found[-1], events.Finish)
+            assert arguments.get(event.index, "") == event.arguments
+    assert isinstance(stream[-1], events.Finish)
     assert ended == started.keys()
-    ids = [event.id for event in found if isinstance(event, events.CallStart)]
+    ids = [event.id for event in stream if isinstance(event, events.CallStart)]
     assert len(ids) == len(set(ids))
     assert all(ids)

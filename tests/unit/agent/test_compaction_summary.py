@@ -37,7 +37,7 @@ def words(turns: Any) -> list[tuple[str, str]]:
     return [(turn.role, " ".join(p.text for p in turn.pieces if isinstance(p, TextPiece)).strip()) for turn in turns]
 
 
-def told(request: Request) -> str:
+def request_text(request: Request) -> str:
     return "\n".join(text for _, text in words(request.turns))
 
 
@@ -53,11 +53,11 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(open_workspace: 
         cost=Cost(input=1, output=1),
     )
     compacted: list[Any] = []
-    seen: list[tuple[str, Any]] = []
+    changes: list[tuple[str, Any]] = []
     ws = await open_workspace(files={"a.txt": "hello\n"})
     ws.bus.subscribe("session.compacted", lambda event: compacted.append(event["properties"]))
     run = ws.sessions.prompt("look at it", model=model)
-    run.on_change = lambda run, kind, thing: seen.append((kind, run.status if kind == "status" else thing))
+    run.on_change = lambda run, kind, value: changes.append((kind, run.status if kind == "status" else value))
     answer = await run
     session = answer.session
     kept = [message.to_wire() for message in session.messages]
@@ -68,14 +68,14 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(open_workspace: 
     assert answer.steps == 2
     assert compacted == [{"sessionID": session.id}]
 
-    asked = model.requests[1]
-    assert asked.agent == "compaction"
-    assert asked.system == (ws.agents["compaction"].prompt,)
-    assert list(asked.tools) == []
-    assert not any(isinstance(p, (CallPiece, ResultPiece)) for turn in asked.turns for p in turn.pieces)
-    assert [role for role, _ in words(asked.turns)] == ["user", "assistant", "user"]
-    assert '[called read with {"filePath": "a.txt"}]' in told(asked)
-    assert "hello" in told(asked)
+    summary_request = model.requests[1]
+    assert summary_request.agent == "compaction"
+    assert summary_request.system == (ws.agents["compaction"].prompt,)
+    assert list(summary_request.tools) == []
+    assert not any(isinstance(p, (CallPiece, ResultPiece)) for turn in summary_request.turns for p in turn.pieces)
+    assert [role for role, _ in words(summary_request.turns)] == ["user", "assistant", "user"]
+    assert '[called read with {"filePath": "a.txt"}]' in request_text(summary_request)
+    assert "hello" in request_text(summary_request)
     assert words(model.requests[2].turns) == [
         ("user", SUMMARY_QUESTION),
         ("assistant", "The summary."),
@@ -96,8 +96,8 @@ async def test_a_full_window_is_summarised_and_the_work_goes_on(open_workspace: 
     assert answer.usage.whole == 95_100 + 57 + 320
     assert answer.cost == pytest.approx((95_100 + 57 + 320) / 1e6)
     assert session.extra["tokens"]["input"] == 95_000 + 50 + 300
-    assert ("status", "compacting") in seen
-    assert "".join(thing[1] for kind, thing in seen if kind == "delta" and thing[0]["messageID"] == info["id"]) == (
+    assert ("status", "compacting") in changes
+    assert "".join(value[1] for kind, value in changes if kind == "delta" and value[0]["messageID"] == info["id"]) == (
         "Hm.The summary. "
     )
 
@@ -119,7 +119,7 @@ async def test_what_the_provider_refuses_is_said_again_after_the_summary(workspa
     session = await filled(workspace, model)
     answer = await session.prompt("second")
     assert answer.text.strip() == "Two."
-    assert "second" not in told(model.requests[2])
+    assert "second" not in request_text(model.requests[2])
     assert words(model.requests[3].turns) == [
         ("user", SUMMARY_QUESTION),
         ("assistant", "The summary."),
@@ -146,16 +146,16 @@ async def test_less_is_told_until_it_fits(open_workspace: OpenWorkspace) -> None
     def says(request: Request) -> dict[str, Any]:
         if request.agent != "compaction":
             return {"text": "Done."} if len(model.requests) > 3 else {"calls": READ * 3, "usage": FULL}
-        return {"error": OVERFLOW} if len(told(request)) > 6_000 else {"text": "Short."}
+        return {"error": OVERFLOW} if len(request_text(request)) > 6_000 else {"text": "Short."}
 
     model = FakeModel(says, context=100_000)
     ws = await open_workspace(files={"a.txt": "\n".join(f"line {i} {'x' * 60}" for i in range(300))})
     answer = await ws.sessions.prompt("look", model=model)
-    asked = [len(told(request)) for request in model.requests if request.agent == "compaction"]
-    assert asked == sorted(asked, reverse=True)
-    assert asked[-1] <= 6_000
-    assert 1 < len(asked) < 5
-    assert "characters omitted" in told(model.requests[-2])
+    lengths = [len(request_text(request)) for request in model.requests if request.agent == "compaction"]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] <= 6_000
+    assert 1 < len(lengths) < 5
+    assert "characters omitted" in request_text(model.requests[-2])
     assert any(message.info.get("summary") for message in answer.session.messages)
 
 
@@ -173,8 +173,8 @@ async def test_what_cannot_fit_is_not_even_sent(open_workspace: OpenWorkspace) -
     )
     ws = await open_workspace(files={"a.txt": "x" * 1900 + "\n" + "y" * 1900})
     await ws.sessions.prompt("look", model=model)
-    (asked,) = [request for request in model.requests if request.agent == "compaction"]
-    assert len(told(asked)) / 4 < 1_900
+    (summary,) = [request for request in model.requests if request.agent == "compaction"]
+    assert len(request_text(summary)) / 4 < 1_900
 
 
 async def test_a_summary_that_does_not_fit_at_all_leaves_no_trace(workspace: Workspace) -> None:
@@ -261,7 +261,7 @@ async def test_it_is_asked_again_after_errors_that_go_away(
     ws = await open_workspace()
     session = await filled(ws, model)
     run = session.prompt("second")
-    run.on_change = lambda run, kind, thing: statuses.append(run.status) if kind == "status" else None
+    run.on_change = lambda run, kind, value: statuses.append(run.status) if kind == "status" else None
     await run
     (summary,) = [message for message in session.messages if message.info.get("summary")]
     assert summary.text.strip() == "The summary."
@@ -287,8 +287,8 @@ async def test_a_stop_while_it_summarises_leaves_no_trace(workspace: Workspace) 
 async def test_the_agents_own_model_and_the_plugins_words(workspace: Workspace) -> None:
     model = FakeModel([{"text": "One."}, {"error": OVERFLOW}, {"text": "The summary."}, {"text": "Two."}])
 
-    def compacting(given: dict[str, Any], output: dict[str, Any]) -> None:
-        assert given["sessionID"] == session.id
+    def compacting(arguments: dict[str, Any], output: dict[str, Any]) -> None:
+        assert arguments["sessionID"] == session.id
         output["prompt"] = "Say it in one line."
         output["context"].append("The user likes tabs.")
 
@@ -296,7 +296,7 @@ async def test_the_agents_own_model_and_the_plugins_words(workspace: Workspace) 
     del workspace.agents["compaction"]  # switched off in the configuration
     session = await filled(workspace, model)
     await session.prompt("second")
-    assert told(model.requests[2]).endswith("Say it in one line.\n\nThe user likes tabs.")
+    assert request_text(model.requests[2]).endswith("Say it in one line.\n\nThe user likes tabs.")
     assert list(model.requests[2].system) == []
 
 
@@ -306,7 +306,7 @@ async def test_a_summary_that_a_person_asks_for(workspace: Workspace) -> None:
     session = (await run).session
     await compact(run, auto=False)
     assert session.messages[-1].info["summary"] is True
-    assert "first" in told(model.requests[1])
+    assert "first" in request_text(model.requests[1])
     await session.prompt("second")
     assert words(model.requests[2].turns) == [
         ("user", SUMMARY_QUESTION),
@@ -330,9 +330,9 @@ async def test_a_second_summary_begins_with_the_first(open_workspace: OpenWorksp
     ws = await open_workspace(files={"a.txt": "x"})
     session = await filled(ws, model)
     await session.prompt("second")
-    asked = model.requests[5]
-    assert words(asked.turns)[:2] == [("user", SUMMARY_QUESTION), ("assistant", "First summary.")]
-    assert "One." not in told(asked)
+    summary = model.requests[5]
+    assert words(summary.turns)[:2] == [("user", SUMMARY_QUESTION), ("assistant", "First summary.")]
+    assert "One." not in request_text(summary)
     assert words(model.requests[6].turns)[1] == ("assistant", "Second summary.")
 
 
@@ -342,7 +342,7 @@ async def test_pictures_are_named(open_workspace: OpenWorkspace, tmp_path: Path)
     ws = await open_workspace()
     session = (await ws.sessions.prompt("first", model=model, files=[tmp_path / "p.png"])).session
     await session.prompt("second", files=[tmp_path / "p.png"])
-    assert "[picture p.png]" in told(model.requests[2])
+    assert "[picture p.png]" in request_text(model.requests[2])
     last = model.requests[3].turns[-1]
     assert isinstance(last, Turn)
     assert "second" in words([last])[0][1]

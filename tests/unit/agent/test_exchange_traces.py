@@ -36,14 +36,14 @@ def replayed(events: list[dict[str, Any]]) -> dict[str, Any]:
     info: dict[str, Any] = {}
     messages: dict[str, dict[str, Any]] = {}
     for event in events:
-        told = event["properties"]
+        properties = event["properties"]
         if event["type"].startswith("session."):
-            info = told["info"]
+            info = properties["info"]
         elif event["type"] == "message.updated":
-            messages.setdefault(told["info"]["id"], {"info": {}, "parts": {}})["info"] = told["info"]
+            messages.setdefault(properties["info"]["id"], {"info": {}, "parts": {}})["info"] = properties["info"]
         else:
             assert event["type"] == "message.part.updated"
-            messages[told["part"]["messageID"]]["parts"][told["part"]["id"]] = told["part"]
+            messages[properties["part"]["messageID"]]["parts"][properties["part"]["id"]] = properties["part"]
     return {
         "info": info,
         "messages": [{"info": m["info"], "parts": list(m["parts"].values())} for m in messages.values()],
@@ -70,10 +70,10 @@ def test_events_of_any_session_make_it_again(data: dict[str, Any]) -> None:
 def test_calls_interleave_as_they_did() -> None:
     events = events_of(recorded("session_export_1.18.33"))
     parts = [event["properties"]["part"] for event in events if "part" in event["properties"]]
-    seen = [(p["tool"], p["state"]["status"]) for p in parts if p["type"] == "tool"]
-    grep, glob = seen.index(("grep", "running")), seen.index(("glob", "running"))
-    assert grep < glob < seen.index(("grep", "completed")), "glob had begun before grep was over"
-    assert ("edit", "error") in seen
+    states = [(p["tool"], p["state"]["status"]) for p in parts if p["type"] == "tool"]
+    grep, glob = states.index(("grep", "running")), states.index(("glob", "running"))
+    assert grep < glob < states.index(("grep", "completed")), "glob had begun before grep was over"
+    assert ("edit", "error") in states
 
 
 async def test_events_go_to_a_file_line_by_line(workspace: Workspace, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_failures_are_told(workspace: Workspace) -> None:
 
 async def test_attribute_names_are_those_of_the_conventions(workspace: Workspace) -> None:
     known = {value for value in vars(names).values() if isinstance(value, str)} | {ERROR_TYPE}
-    operations = {one.value for one in names.GenAiOperationNameValues}
+    operations = {operation.value for operation in names.GenAiOperationNameValues}
     spans = await traced(workspace, content=True)
     used = {key for span in spans for key in span.attributes}
     assert {key for key in used if not key.startswith("opencode.")} <= known
@@ -164,8 +164,8 @@ async def test_spans_go_to_an_exporter(workspace: Workspace) -> None:
     spans = await traced(workspace)
     assert await send(workspace, MAIN, exporter) == len(spans)
     sent = exporter.get_finished_spans()
-    assert [(one.name, f"{one.context.span_id:016x}") for one in sent] == [(one.name, one.id) for one in spans]
-    assert [f"{one.parent.span_id:016x}" if one.parent else "" for one in sent] == [one.parent for one in spans]
+    assert [(span.name, f"{span.context.span_id:016x}") for span in sent] == [(span.name, span.id) for span in spans]
+    assert [f"{span.parent.span_id:016x}" if span.parent else "" for span in sent] == [span.parent for span in spans]
     assert sent[0].start_time == spans[0].start * 1_000_000
     assert sent[1].kind.name == "CLIENT"
     exporter.shutdown()
@@ -179,5 +179,5 @@ async def test_the_file_is_otlp(workspace: Workspace, tmp_path: Path) -> None:
     # The JSON form writes ids in hexadecimal, which protobuf's own reader takes for base64: only the shape is checked.
     read = json_format.Parse(path.read_text(), trace_pb2.TracesData())
     (scope,) = read.resource_spans[0].scope_spans
-    assert [one.name for one in scope.spans] == [one.name for one in spans]
-    assert [one.end_time_unix_nano for one in scope.spans] == [one.end * 1_000_000 for one in spans]
+    assert [span.name for span in scope.spans] == [span.name for span in spans]
+    assert [span.end_time_unix_nano for span in scope.spans] == [span.end * 1_000_000 for span in spans]

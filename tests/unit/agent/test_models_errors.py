@@ -178,9 +178,9 @@ async def test_an_unknown_model_gets_the_names_that_resemble_it(tmp_path: Path) 
         more = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": running.url, "apiKey": KEY}}
         config = {"provider": {"openai": more}}
         async with Workspace(tmp_path, config=config, data_dir=tmp_path / "data", store=False) as workspace:
-            asked = await resolve(workspace, "openai:gpt-5-mni")
+            adapter = await resolve(workspace, "openai:gpt-5-mni")
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind == "not_found"
     assert "gpt-5-mini" in str(error.value)
 
@@ -220,18 +220,18 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        async with model(tmp_path, "openai", f"http://127.0.0.1:{port}/v1") as asked:
+        async with model(tmp_path, "openai", f"http://127.0.0.1:{port}/v1") as adapter:
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind == "network"
     assert error.value.retryable
     assert f"127.0.0.1:{port}" in str(error.value)
 
 
 async def test_a_name_that_does_not_exist(tmp_path: Path) -> None:
-    async with model(tmp_path, "openai", "http://nothing.invalid/v1") as asked:
+    async with model(tmp_path, "openai", "http://nothing.invalid/v1") as adapter:
         with pytest.raises(ModelError) as error:
-            await models.collect(asked)
+            await models.collect(adapter)
     assert error.value.kind == "network"
     assert "nothing.invalid" in str(error.value)
 
@@ -245,9 +245,9 @@ async def test_tls_to_a_server_that_has_none(tmp_path: Path) -> None:
     running = await asyncio.start_server(plain, "127.0.0.1", 0)
     async with running:
         port = running.sockets[0].getsockname()[1]
-        async with model(tmp_path, "openai", f"https://127.0.0.1:{port}/v1") as asked:
+        async with model(tmp_path, "openai", f"https://127.0.0.1:{port}/v1") as adapter:
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind == "network"
     assert not error.value.retryable
 
@@ -260,9 +260,9 @@ async def test_a_server_that_hangs_up(tmp_path: Path) -> None:
     running = await asyncio.start_server(close, "127.0.0.1", 0)
     async with running:
         port = running.sockets[0].getsockname()[1]
-        async with model(tmp_path, "openai", f"http://127.0.0.1:{port}/v1") as asked:
+        async with model(tmp_path, "openai", f"http://127.0.0.1:{port}/v1") as adapter:
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind == "network"
     assert error.value.retryable
 
@@ -277,9 +277,9 @@ async def test_a_proxy_that_wants_a_login(tmp_path: Path, monkeypatch: pytest.Mo
     running = await asyncio.start_server(refuse, "127.0.0.1", 0)
     async with running:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}")
-        async with model(tmp_path, "openai", "https://provider.example/v1") as asked:
+        async with model(tmp_path, "openai", "https://provider.example/v1") as adapter:
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind == "network"
     assert not error.value.retryable
     assert "proxy" in str(error.value)
@@ -287,9 +287,9 @@ async def test_a_proxy_that_wants_a_login(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_a_proxy_that_does_not_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://me:very-secret@127.0.0.1:9")
-    async with models.model(tmp_path, "openai", "https://api.invalid/v1") as asked:
+    async with models.model(tmp_path, "openai", "https://api.invalid/v1") as adapter:
         with pytest.raises(ModelError, match=r"through the proxy 127\.0\.0\.1:9: .*NO_PROXY=api\.invalid") as error:
-            await models.collect(asked)
+            await models.collect(adapter)
     assert error.value.kind == "network"
     assert "very-secret" not in str(error.value)
 
@@ -301,9 +301,9 @@ async def test_no_proxy_stands_before_a_server_of_this_machine(tmp_path: Path, m
 
 
 async def test_an_unreachable_server_of_this_machine(tmp_path: Path) -> None:
-    async with models.model(tmp_path, "openai", "http://127.0.0.1:9/v1") as asked:
+    async with models.model(tmp_path, "openai", "http://127.0.0.1:9/v1") as adapter:
         with pytest.raises(ModelError, match=r"no connection to 127\.0\.0\.1:9: .*Is its server running\?"):
-            await models.collect(asked)
+            await models.collect(adapter)
 
 
 @pytest.mark.parametrize(
@@ -322,8 +322,8 @@ async def test_an_environment_that_makes_no_client(
 
 async def test_a_key_with_a_line_end_is_not_shown(tmp_path: Path) -> None:
     with server("openai", []) as running:
-        async with model(tmp_path, "openai", running.url, options={"apiKey": "sk-abc\r\nx: y-secret"}) as asked:
+        async with model(tmp_path, "openai", running.url, options={"apiKey": "sk-abc\r\nx: y-secret"}) as adapter:
             with pytest.raises(ModelError) as error:
-                await models.collect(asked)
+                await models.collect(adapter)
     assert error.value.kind in ("auth", "setup")
     assert "secret" not in str(error.value)

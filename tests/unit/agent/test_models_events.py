@@ -42,16 +42,16 @@ def call(
     arguments: Any = None, name: str | None = None, id: str | None = None, index: int | None = None
 ) -> dict[str, Any]:
     """A delta with one call."""
-    one: dict[str, Any] = {"function": {}}
+    delta: dict[str, Any] = {"function": {}}
     if index is not None:
-        one["index"] = index
+        delta["index"] = index
     if id is not None:
-        one["id"] = id
+        delta["id"] = id
     if name is not None:
-        one["function"]["name"] = name
+        delta["function"]["name"] = name
     if arguments is not None:
-        one["function"]["arguments"] = arguments
-    return {"tool_calls": [one]}
+        delta["function"]["arguments"] = arguments
+    return {"tool_calls": [delta]}
 
 
 A, B = '{"a": 1}', '{"b": 2}'
@@ -79,7 +79,10 @@ A, B = '{"a": 1}', '{"b": 2}'
 )  # fmt: skip
 def test_two_calls_however_they_are_written(deltas: list[dict[str, Any]]) -> None:
     received = read(*deltas)
-    assert [(name, json.loads(said)) for name, said in calls(received)] == [("read", {"a": 1}), ("grep", {"b": 2})]
+    assert [(name, json.loads(arguments)) for name, arguments in calls(received)] == [
+        ("read", {"a": 1}),
+        ("grep", {"b": 2}),
+    ]
     assert received[-1] == Finish("tool-calls")
 
 
@@ -157,9 +160,9 @@ pieces = st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=40
     st.booleans(),
 )
 @pytest.mark.anyio
-async def test_events_however_the_bytes_are_cut(said: list[str], sizes: list[int], crlf: bool) -> None:
+async def test_events_however_the_bytes_are_cut(texts: list[str], sizes: list[int], crlf: bool) -> None:
     end = "\r\n" if crlf else "\n"
-    body = "".join(f": hi{end}id: 3{end}data: {json.dumps(one)}{end}{end}" for one in said).encode()
+    body = "".join(f": hi{end}id: 3{end}data: {json.dumps(one)}{end}{end}" for one in texts).encode()
 
     async def cut() -> Any:
         at, turn = 0, 0
@@ -168,7 +171,7 @@ async def test_events_however_the_bytes_are_cut(said: list[str], sizes: list[int
             yield body[at : at + size]
             at, turn = at + size, turn + 1
 
-    assert [json.loads(one) async for one in sse.events(cut())] == said
+    assert [json.loads(one) async for one in sse.events(cut())] == texts
 
 
 @pytest.mark.anyio
@@ -176,7 +179,7 @@ async def test_events_of_odd_forms() -> None:
     async def body() -> Any:
         yield b'\xef\xbb\xbfdata:1\n\ndata: [2,\ndata: 3]\n\nevent: x\nretry: 5\n\n{"error": 4}\n\ndata: 5'
 
-    assert [json.loads(one) async for one in sse.events(body())] == [1, [2, 3], {"error": 4}, 5]
+    assert [json.loads(event) async for event in sse.events(body())] == [1, [2, 3], {"error": 4}, 5]
 
 
 json_values = st.recursive(

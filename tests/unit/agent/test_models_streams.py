@@ -29,7 +29,7 @@ async def test_text_then_calls(tmp_path: Path, format: str) -> None:
     )
     whole(received)
     assert text(received) == "I will look at both files."
-    assert [(name, json.loads(said)) for name, said in calls(received)] == [
+    assert [(name, json.loads(arguments)) for name, arguments in calls(received)] == [
         ("read", {"filePath": "a.txt"}),
         ("grep", {"pattern": "é"}),
     ]
@@ -107,10 +107,10 @@ async def test_text_after_calls_is_a_part_of_its_own(tmp_path: Path, format: str
 
 @pytest.mark.parametrize("format", ALL)
 async def test_twenty_calls_in_one_turn(tmp_path: Path, format: str) -> None:
-    wanted = [["read", {"filePath": f"f{i}.txt"}] for i in range(20)]
-    received = await ask(tmp_path, format, {"calls": wanted})
+    expected = [["read", {"filePath": f"f{i}.txt"}] for i in range(20)]
+    received = await ask(tmp_path, format, {"calls": expected})
     whole(received)
-    assert [[name, json.loads(said)] for name, said in calls(received)] == wanted
+    assert [[name, json.loads(arguments)] for name, arguments in calls(received)] == expected
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -136,7 +136,7 @@ async def test_arguments_come_as_they_are(tmp_path: Path, format: str, arguments
 @pytest.mark.parametrize("format", STREAMED)
 async def test_arguments_in_one_piece(tmp_path: Path, format: str) -> None:
     received = await ask(tmp_path, format, {"calls": [CALL], "chunk": 0})
-    assert [json.loads(said) for _, said in calls(received)] == [{"filePath": "a.txt"}]
+    assert [json.loads(arguments) for _, arguments in calls(received)] == [{"filePath": "a.txt"}]
 
 
 @pytest.mark.parametrize("format", ALL)
@@ -150,11 +150,11 @@ async def test_an_answer_that_is_no_stream(tmp_path: Path, format: str) -> None:
         return {"body": plain.whole(Turn(**turn), request)}
 
     with server(format, answer) as running:
-        async with model(tmp_path, format, running.url) as asked:
-            received = await collect(asked)
+        async with model(tmp_path, format, running.url) as adapter:
+            received = await collect(adapter)
     whole(received)
     assert text(received) == "Hello"
-    assert [(name, json.loads(said)) for name, said in calls(received)] == [("read", {"filePath": "a.txt"})]
+    assert [(name, json.loads(arguments)) for name, arguments in calls(received)] == [("read", {"filePath": "a.txt"})]
     assert received[-1].reason == "tool-calls"
     assert received[-1].usage.whole == 120
 
@@ -191,9 +191,9 @@ REASONS = [
 ]
 
 
-@pytest.mark.parametrize(("format", "said", "reason"), REASONS)
-async def test_why_it_stopped(tmp_path: Path, format: str, said: str, reason: str) -> None:
-    received = await ask(tmp_path, format, {"text": "x", "finish": said})
+@pytest.mark.parametrize(("format", "finish", "reason"), REASONS)
+async def test_why_it_stopped(tmp_path: Path, format: str, finish: str, reason: str) -> None:
+    received = await ask(tmp_path, format, {"text": "x", "finish": finish})
     assert received[-1].reason == reason
 
 
@@ -208,14 +208,14 @@ async def test_a_stream_cut_in_the_middle_of_arguments(tmp_path: Path, format: s
     turn = {"text": "Now", "calls": [["read", {"filePath": path}]], "cut": 8}
     received: list[events.Event] = []
 
-    async def read(asked: Model) -> None:
-        async for event in asked.stream(models.request()):
+    async def read(adapter: Model) -> None:
+        async for event in adapter.stream(models.request()):
             received.append(event)
 
     with server(format, [turn]) as running:
-        async with model(tmp_path, format, running.url) as asked:
+        async with model(tmp_path, format, running.url) as adapter:
             with pytest.raises(ModelError) as error:
-                await read(asked)
+                await read(adapter)
     assert error.value.kind == "cut"
     assert error.value.retryable
     assert "CallStart" in shape(received)

@@ -43,7 +43,7 @@ class Place:
 
 
 @pytest.fixture
-async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+async def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
     made = Place(tmp_path)
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(made.home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
@@ -60,75 +60,75 @@ def site() -> Iterator[Site]:
 
 
 @pytest.mark.anyio
-async def test_the_first_kind_that_is_found_and_the_nearest_last(place: Place) -> None:
-    (place.project / "AGENTS.md").write_text("top")
-    (place.here / "AGENTS.md").write_text("near")
-    (place.here / "CLAUDE.md").write_text("never")
-    (place.project.parent / "AGENTS.md").write_text("above the worktree")
-    assert await place.texts() == ["top", "near"]
-    (place.project / "AGENTS.md").unlink()
-    (place.here / "AGENTS.md").unlink()
-    assert await place.texts() == ["never"]
-    (place.here / "CLAUDE.md").unlink()
-    (place.project / "CONTEXT.md").write_text("context")
-    assert await place.texts() == ["context"]
+async def test_the_first_kind_that_is_found_and_the_nearest_last(layout: Place) -> None:
+    (layout.project / "AGENTS.md").write_text("top")
+    (layout.here / "AGENTS.md").write_text("near")
+    (layout.here / "CLAUDE.md").write_text("never")
+    (layout.project.parent / "AGENTS.md").write_text("above the worktree")
+    assert await layout.texts() == ["top", "near"]
+    (layout.project / "AGENTS.md").unlink()
+    (layout.here / "AGENTS.md").unlink()
+    assert await layout.texts() == ["never"]
+    (layout.here / "CLAUDE.md").unlink()
+    (layout.project / "CONTEXT.md").write_text("context")
+    assert await layout.texts() == ["context"]
 
 
 @pytest.mark.anyio
-async def test_the_users_own(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (place.home / ".claude" / "CLAUDE.md").write_text("claude")
-    (place.here / "AGENTS.md").write_text("near")
-    assert await place.texts() == ["claude", "near"]
+async def test_the_users_own(layout: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (layout.home / ".claude" / "CLAUDE.md").write_text("claude")
+    (layout.here / "AGENTS.md").write_text("near")
+    assert await layout.texts() == ["claude", "near"]
     monkeypatch.setenv("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", "1")
-    assert await place.texts() == ["near"]
-    (place.config / "AGENTS.md").write_text("global")
-    assert await place.texts() == ["global", "near"]
+    assert await layout.texts() == ["near"]
+    (layout.config / "AGENTS.md").write_text("global")
+    assert await layout.texts() == ["global", "near"]
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "AGENTS.md").write_text("own")
     monkeypatch.setenv("OPENCODE_CONFIG_DIR", str(tmp_path / "own"))
-    assert await place.texts() == ["own", "near"]
+    assert await layout.texts() == ["own", "near"]
     monkeypatch.setenv("OPENCODE_DISABLE_PROJECT_CONFIG", "true")
-    assert await place.texts() == ["own"]
+    assert await layout.texts() == ["own"]
 
 
 @pytest.mark.anyio
-async def test_without_git_only_the_folder_itself(place: Place) -> None:
-    (place.project / ".git").rmdir()
-    (place.project / "AGENTS.md").write_text("top")
-    (place.here / "AGENTS.md").write_text("near")
-    workspace = place.workspace()
+async def test_without_git_only_the_folder_itself(layout: Place) -> None:
+    (layout.project / ".git").rmdir()
+    (layout.project / "AGENTS.md").write_text("top")
+    (layout.here / "AGENTS.md").write_text("near")
+    workspace = layout.workspace()
     if str(workspace.worktree) == workspace.worktree.anchor:
         assert [t.partition("\n")[2] for t in await workspace.service(Instructions).texts()] == ["near"]
 
 
 @pytest.mark.anyio
-async def test_what_the_config_names(place: Place) -> None:
-    (place.project / "docs").mkdir()
+async def test_what_the_config_names(layout: Place) -> None:
+    (layout.project / "docs").mkdir()
     for name in ("b.md", "a.md", "c.txt"):
-        (place.project / "docs" / name).write_text(name)
-    (place.home / "mine.md").write_text("mine")
-    (place.here / "AGENTS.md").write_text("near")
-    named = ["docs/*.md", "~/mine.md", str(place.project / "docs" / "c.txt"), "AGENTS.md", "missing.md"]
-    workspace = place.workspace({"instructions": named})
+        (layout.project / "docs" / name).write_text(name)
+    (layout.home / "mine.md").write_text("mine")
+    (layout.here / "AGENTS.md").write_text("near")
+    named = ["docs/*.md", "~/mine.md", str(layout.project / "docs" / "c.txt"), "AGENTS.md", "missing.md"]
+    workspace = layout.workspace({"instructions": named})
     own = workspace.service(Instructions)
     assert [t.partition("\n")[2] for t in await own.texts()] == ["near", "a.md", "b.md", "mine", "c.txt"]
-    assert own.problems == [f"{place.here / 'missing.md'} does not exist; the config's instructions name it"]
+    assert own.problems == [f"{layout.here / 'missing.md'} does not exist; the config's instructions name it"]
 
 
 @pytest.mark.anyio
-async def test_new_files_of_a_pattern_are_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    workspace = place.workspace({"instructions": ["*.md"]})
+async def test_new_files_of_a_pattern_are_found(layout: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace = layout.workspace({"instructions": ["*.md"]})
     assert await workspace.service(Instructions).texts() == []
-    (place.here / "new.md").write_text("new")
+    (layout.here / "new.md").write_text("new")
     monkeypatch.setattr(instructions, "GLOB_SECONDS", 0.0)
     assert len(await workspace.service(Instructions).texts()) == 1
 
 
 @pytest.mark.anyio
-async def test_unchanged_files_are_not_opened_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = place.here / "AGENTS.md"
+async def test_unchanged_files_are_not_opened_again(layout: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = layout.here / "AGENTS.md"
     path.write_text("one")
-    own = place.workspace().service(Instructions)
+    own = layout.workspace().service(Instructions)
     opened: list[Path] = []
     real = Path.open
     monkeypatch.setattr(Path, "open", lambda self, *a, **k: opened.append(self) or real(self, *a, **k))
@@ -142,11 +142,11 @@ async def test_unchanged_files_are_not_opened_again(place: Place, monkeypatch: p
 
 @pytest.mark.anyio
 async def test_in_the_midst_of_a_run_files_are_looked_at_now_and_then(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    layout: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = place.here / "AGENTS.md"
+    path = layout.here / "AGENTS.md"
     path.write_text("one")
-    own = place.workspace().service(Instructions)
+    own = layout.workspace().service(Instructions)
     first = await own.texts()
     path.write_text("two, longer")
     monkeypatch.setattr(instructions, "CHECK_SECONDS", 1e9)
@@ -158,12 +158,12 @@ async def test_in_the_midst_of_a_run_files_are_looked_at_now_and_then(
 
 
 @pytest.mark.anyio
-async def test_what_cannot_be_read_is_named(place: Place, tmp_path: Path) -> None:
-    (place.here / "AGENTS.md").write_bytes(b"\x7fELF\0\0\0")
-    (place.here / "folder").mkdir()
-    os.mkfifo(place.here / "pipe")
-    (place.here / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
-    own = place.workspace({"instructions": ["folder", "pipe", "latin.md"]}).service(Instructions)
+async def test_what_cannot_be_read_is_named(layout: Place, tmp_path: Path) -> None:
+    (layout.here / "AGENTS.md").write_bytes(b"\x7fELF\0\0\0")
+    (layout.here / "folder").mkdir()
+    os.mkfifo(layout.here / "pipe")
+    (layout.here / "latin.md").write_bytes("caf\xe9".encode("latin-1"))
+    own = layout.workspace({"instructions": ["folder", "pipe", "latin.md"]}).service(Instructions)
     texts = await own.texts()
     assert texts[0].endswith("(not included: it is not a text file)")
     assert texts[1].endswith("caf\ufffd")
@@ -175,10 +175,10 @@ async def test_what_cannot_be_read_is_named(place: Place, tmp_path: Path) -> Non
 
 
 @pytest.mark.anyio
-async def test_sizes_are_bounded(place: Place) -> None:
+async def test_sizes_are_bounded(layout: Place) -> None:
     for i in range(6):
-        (place.here / f"{i}.md").write_text(f"{i}" * 60_000)
-    own = place.workspace({"instructions": ["*.md"]}).service(Instructions)
+        (layout.here / f"{i}.md").write_text(f"{i}" * 60_000)
+    own = layout.workspace({"instructions": ["*.md"]}).service(Instructions)
     texts = await own.texts()
     assert sum(map(len, texts)) < instructions.MAX_BYTES + 6 * 400
     assert "cut here: the file has 60,000 bytes" in texts[0]
@@ -187,31 +187,31 @@ async def test_sizes_are_bounded(place: Place) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_cloned_project_does_not_get_at_other_files(place: Place, tmp_path: Path) -> None:
+async def test_a_cloned_project_does_not_get_at_other_files(layout: Place, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text("PRIVATE")
     (tmp_path / "notes.md").write_text("shared notes")
-    (place.project / "secrets.txt").write_text("s3cret")
-    (place.here / "AGENTS.md").symlink_to(tmp_path / "id_rsa")
-    (place.here / "link.md").symlink_to(tmp_path / "id_rsa")
+    (layout.project / "secrets.txt").write_text("s3cret")
+    (layout.here / "AGENTS.md").symlink_to(tmp_path / "id_rsa")
+    (layout.here / "link.md").symlink_to(tmp_path / "id_rsa")
     named = [str(tmp_path / "id_rsa"), "link.md", str(tmp_path / "notes.md"), "../../secrets.txt"]
-    (place.project / "opencode.json").write_text(
+    (layout.project / "opencode.json").write_text(
         json.dumps({"instructions": named, "permission": {"read": {"secrets*": "deny"}}})
     )
-    own = place.workspace().service(Instructions)
+    own = layout.workspace().service(Instructions)
     texts = "\n".join(await own.texts())
     assert "PRIVATE" not in texts
     assert "s3cret" not in texts
     assert "shared notes" in texts
     assert len(own.problems) == 4
     assert "leads outside of the project" in own.problems[0]
-    assert "PRIVATE" in "\n".join(await place.texts({"instructions": [str(tmp_path / "id_rsa")]}))  # the user's own
+    assert "PRIVATE" in "\n".join(await layout.texts({"instructions": [str(tmp_path / "id_rsa")]}))  # the user's own
 
 
 # ---------------------------------------------------------------------- pages
 
 
 @pytest.mark.anyio
-async def test_pages(place: Place, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages(layout: Place, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.serve("/rules.md", "Use tabs.", "text/markdown")
     site.serve("/keyed", "Keyed.", "text/plain")
     site.serve("/gone", "no", status="404 Not Found")
@@ -220,7 +220,7 @@ async def test_pages(place: Place, site: Site, monkeypatch: pytest.MonkeyPatch) 
     site.redirect("/moved", "/rules.md")
     paths = ("/rules.md", "/gone?key=secret", "/picture", "/long", "/moved", "/keyed?token=secret")
     urls = [f"{site.url}{path}" for path in paths]
-    own = place.workspace({"instructions": urls}).service(Instructions)
+    own = layout.workspace({"instructions": urls}).service(Instructions)
     first, long, moved, keyed = await own.texts()
     assert first == f"Instructions from: {urls[0]}\nUse tabs."
     assert "cut here: the page has 60,000 bytes" in long
@@ -242,7 +242,7 @@ async def test_pages(place: Place, site: Site, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.anyio
 async def test_a_slow_page_does_not_hold_a_request_up(
-    place: Place, site: Site, monkeypatch: pytest.MonkeyPatch
+    layout: Place, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @site.on("/slow")
     async def slow(_: Request, to: Connection) -> None:
@@ -250,16 +250,16 @@ async def test_a_slow_page_does_not_hold_a_request_up(
         await to.reader.read()
 
     monkeypatch.setattr(instructions, "PAGE_SECONDS", 0.2)
-    own = place.workspace({"instructions": [f"{site.url}/slow"]}).service(Instructions)
+    own = layout.workspace({"instructions": [f"{site.url}/slow"]}).service(Instructions)
     assert await own.texts() == []
     assert "timed out after 0.2 seconds" in own.problems[0]
 
 
 @pytest.mark.anyio
-async def test_a_projects_config_does_not_reach_into_the_network(place: Place, site: Site) -> None:
+async def test_a_projects_config_does_not_reach_into_the_network(layout: Place, site: Site) -> None:
     site.serve("/x", "inside", "text/plain")
-    (place.project / "opencode.json").write_text(f'{{"instructions": ["{site.url}/x", "http://nowhere.invalid/"]}}')
-    own = place.workspace().service(Instructions)
+    (layout.project / "opencode.json").write_text(f'{{"instructions": ["{site.url}/x", "http://nowhere.invalid/"]}}')
+    own = layout.workspace().service(Instructions)
     assert await own.texts() == []
     assert "can only name public addresses" in own.problems[0]
     assert site.requests == []

@@ -54,17 +54,17 @@ async def test_the_parts_are_those_of_opencode(open_workspace: OpenWorkspace) ->
     model = FakeModel([{"reasoning": "Hm.", "text": "Look.", "calls": [["glob", {"pattern": "*"}]]}, {"text": "Done."}])
     workspace = await open_workspace(files={"a.txt": "x"})
     answer = await workspace.sessions.prompt("go", model=model)
-    user, one, two = [message.to_wire() for message in answer.session.messages]
-    assert [p["type"] for p in one["parts"]] == ["step-start", "reasoning", "text", "tool", "step-finish"]
-    assert [p["type"] for p in two["parts"]] == ["step-start", "text", "step-finish"]
-    assert one["info"]["parentID"] == two["info"]["parentID"] == user["info"]["id"]
-    assert (one["info"]["finish"], two["info"]["finish"]) == ("tool-calls", "stop")
-    assert one["info"]["tokens"]["input"] == 100
-    assert one["info"]["time"]["completed"] >= one["info"]["time"]["created"]
+    user, first, second = [message.to_wire() for message in answer.session.messages]
+    assert [p["type"] for p in first["parts"]] == ["step-start", "reasoning", "text", "tool", "step-finish"]
+    assert [p["type"] for p in second["parts"]] == ["step-start", "text", "step-finish"]
+    assert first["info"]["parentID"] == second["info"]["parentID"] == user["info"]["id"]
+    assert (first["info"]["finish"], second["info"]["finish"]) == ("tool-calls", "stop")
+    assert first["info"]["tokens"]["input"] == 100
+    assert first["info"]["time"]["completed"] >= first["info"]["time"]["created"]
     assert answer.session.title == "go"
     await workspace.store.flush()  # type: ignore[union-attr]
     again = await (await open_workspace()).sessions.open(answer.session.id)
-    assert [message.to_wire() for message in again.messages] == [user, one, two]
+    assert [message.to_wire() for message in again.messages] == [user, first, second]
 
 
 async def test_the_session_goes_on(workspace: Workspace) -> None:
@@ -78,7 +78,7 @@ async def test_the_session_goes_on(workspace: Workspace) -> None:
 
 
 async def test_arguments_are_seen_as_they_come(workspace: Workspace) -> None:
-    seen: list[Pending] = []
+    states: list[Pending] = []
     run = workspace.sessions.prompt(
         "x",
         model=FakeModel([{"calls": [["write", {"filePath": "b.txt", "content": "y" * 99}]], "hang": "arguments"}]),
@@ -86,15 +86,15 @@ async def test_arguments_are_seen_as_they_come(workspace: Workspace) -> None:
 
     def change(_: Any, kind: str, call: Any) -> None:
         if kind == "call":
-            call.on_update = lambda part: seen.append(part.state)
+            call.on_update = lambda part: states.append(part.state)
 
     run.on_change = change
     task = asyncio.ensure_future(run.run())
-    await run_until(lambda: bool(run.calls) and bool(seen))
+    await run_until(lambda: bool(run.calls) and bool(states))
     run.abort()
     with pytest.raises(ToolError):
         await task
-    first = seen[0]
+    first = states[0]
     assert isinstance(first, Pending)
     assert first.raw
     assert run.calls[0].part.state.status == "error"
@@ -217,16 +217,16 @@ async def test_a_refused_ask_can_be_let_pass(open_workspace: OpenWorkspace) -> N
 
 
 async def test_the_same_call_again_and_again_asks(open_workspace: OpenWorkspace) -> None:
-    asked: list[str] = []
+    permissions: list[str] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.permission)
+        permissions.append(request.permission)
         return "reject"
 
     model = FakeModel(lambda request: {"calls": [["read", {"filePath": "a.txt"}]]})
     workspace = await open_workspace({}, files={"a.txt": "x"}, approve=approve)
     answer = await workspace.sessions.prompt("x", model=model)
-    assert asked == ["doom_loop"]
+    assert permissions == ["doom_loop"]
     assert (answer.ended, answer.steps) == ("rejected", 3)
 
 
@@ -340,7 +340,7 @@ async def test_errors_of_the_model(open_workspace: OpenWorkspace, monkeypatch: p
     statuses: list[Any] = []
     workspace = await open_workspace()
     run = workspace.sessions.prompt("x", model=FakeModel([{"error": limited}, {"error": limited}, {"text": "ok"}]))
-    run.on_change = lambda run, kind, thing: statuses.append((run.status, run.retry and run.retry["attempt"]))
+    run.on_change = lambda run, kind, value: statuses.append((run.status, run.retry and run.retry["attempt"]))
     answer = await run
     assert answer.text.strip() == "ok"
     assert ("retrying", 1) in statuses
@@ -395,18 +395,18 @@ async def test_events_can_be_followed(open_workspace: OpenWorkspace) -> None:
 
 
 async def test_tools_see_the_conversation(workspace: Workspace) -> None:
-    seen: list[Any] = []
+    roles: list[Any] = []
 
     @tool
     async def look(*, ctx: ToolContext) -> str:
         """Look back."""
-        seen.append([message["info"]["role"] for message in ctx.messages])
+        roles.append([message["info"]["role"] for message in ctx.messages])
         return ctx.extra["model"]["modelID"]
 
     model = FakeModel([{"calls": [["look", {}]]}, {"text": "x"}])
     workspace.registry.register(look)
     answer = await workspace.sessions.prompt("x", model=model)
-    assert seen == [["user", "assistant"]]
+    assert roles == [["user", "assistant"]]
     assert ends(answer.calls) == [("look", "completed", "m")]
 
 

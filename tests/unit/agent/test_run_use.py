@@ -55,8 +55,8 @@ async def test_who_leaves_the_events_may_ask_again_at_once(workspace: Workspace)
 
 
 async def test_a_cancelled_wait_leaves_no_complaint(tmp_path: Path) -> None:
-    said: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: said.append(context))
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
     model = FakeModel([{"text": "words", "hang": "text"}])
     async with project(tmp_path) as workspace:
         run = workspace.sessions.prompt("x", model=model)
@@ -72,7 +72,7 @@ async def test_a_cancelled_wait_leaves_no_complaint(tmp_path: Path) -> None:
     gc.collect()
     await asyncio.sleep(0.05)
     asyncio.get_running_loop().set_exception_handler(None)
-    assert said == []
+    assert complaints == []
 
 
 async def test_a_refused_prompt_says_nothing_of_the_session_at_work(workspace: Workspace) -> None:
@@ -81,12 +81,12 @@ async def test_a_refused_prompt_says_nothing_of_the_session_at_work(workspace: W
     busy = session.prompt("x", model=model)
     task = asyncio.ensure_future(busy.run())
     await model.hanging.wait()
-    told: list[str] = []
-    unsubscribe = workspace.bus.subscribe("*", lambda event: told.append(event["type"]))
+    types: list[str] = []
+    unsubscribe = workspace.bus.subscribe("*", lambda event: types.append(event["type"]))
     with pytest.raises(ToolError, match="is running"):
         await session.prompt("y", model=model)
     unsubscribe()
-    assert not [one for one in told if one.startswith("session.")], "it is not idle"
+    assert not [type_name for type_name in types if type_name.startswith("session.")], "it is not idle"
     busy.abort()
     with pytest.raises(ToolAbortedError):
         await task
@@ -100,7 +100,7 @@ async def test_a_new_session_is_said_to_be_busy_and_then_idle(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"model": 5}, "model must be"),
         ({"agent": 5}, "agent must be a text"),
@@ -115,17 +115,17 @@ async def test_a_new_session_is_said_to_be_busy_and_then_idle(tmp_path: Path) ->
     ],
 )
 async def test_what_is_not_of_its_kind_is_refused_at_once(
-    workspace: Workspace, wrong: dict[str, Any], said: str
+    workspace: Workspace, wrong: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+    with pytest.raises(InvalidArgumentsError, match=message):
         workspace.sessions.prompt("x", **wrong)
 
 
 async def test_a_strict_type(workspace: Workspace) -> None:
-    given = {"colour": "red", "day": "2024-01-02", "id": "12345678-1234-5678-1234-567812345678"}
-    model = FakeModel([{"calls": [["StructuredOutput", given]]}])
+    fields = {"colour": "red", "day": "2024-01-02", "id": "12345678-1234-5678-1234-567812345678"}
+    model = FakeModel([{"calls": [["StructuredOutput", fields]]}])
     answer = await workspace.sessions.prompt("x", model=model, format=Strict)
-    assert answer.value == Strict(colour=Colour.RED, day=datetime.date(2024, 1, 2), id=UUID(given["id"]))
+    assert answer.value == Strict(colour=Colour.RED, day=datetime.date(2024, 1, 2), id=UUID(fields["id"]))
 
 
 async def test_a_list_of_models_is_kept_as_json(workspace: Workspace) -> None:
@@ -137,7 +137,7 @@ async def test_a_list_of_models_is_kept_as_json(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "names"),
+    ("schema", "names"),
     [
         (Node, {"name", "inner"}),
         ({"$ref": "#/definitions/A", "definitions": {"A": {"type": "object", "properties": {"a": {}}}}}, {"a"}),
@@ -146,8 +146,8 @@ async def test_a_list_of_models_is_kept_as_json(workspace: Workspace) -> None:
         ({"items": {"$ref": "#/definitions/A"}, "type": "array", "definitions": {"A": {"type": "object"}}}, {"value"}),
     ],
 )
-def test_there_is_an_object_at_the_top(wanted: Any, names: set[str]) -> None:
-    parameters: Any = StructuredOutput(wanted).bound.definition.parameters
+def test_there_is_an_object_at_the_top(schema: Any, names: set[str]) -> None:
+    parameters: Any = StructuredOutput(schema).bound.definition.parameters
     assert parameters["properties"].keys() == names
     assert parameters.get("type", "object") == "object"
     assert "definitions" not in parameters["properties"].get("value", {})
@@ -157,7 +157,7 @@ def test_there_is_an_object_at_the_top(wanted: Any, names: set[str]) -> None:
 
 async def test_a_stopped_run_leaves_no_connection(tmp_path: Path) -> None:
     """Not even one that only waits for the next request: here a call is at work, and the answer before it is whole."""
-    gone = asyncio.Event()
+    closed = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         call = {
@@ -175,7 +175,7 @@ async def test_a_stopped_run_leaves_no_connection(tmp_path: Path) -> None:
         )
         await writer.drain()
         if await reader.read() == b"":
-            gone.set()
+            closed.set()
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -187,11 +187,11 @@ async def test_a_stopped_run_leaves_no_connection(tmp_path: Path) -> None:
         async with asyncio.timeout(20):
             while not (run.calls and run.calls[0].part.state.status == "running"):
                 await asyncio.sleep(0.01)
-        assert not gone.is_set()
+        assert not closed.is_set()
         run.abort()
         with pytest.raises(ToolAbortedError):
             await task
-        await asyncio.wait_for(gone.wait(), 2)
+        await asyncio.wait_for(closed.wait(), 2)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])

@@ -104,12 +104,12 @@ async def test_what_a_recording_looks_like(tmp_path: Path) -> None:
     assert data["recording"]["model"] == "scripted:original"
     assert data["recording"]["session"] == "ses_main"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", data["recording"]["date"])
-    one, two, *again = data["prompts"]
-    assert [block["prompt"] for block in (one, two, *again)] == ["Do one", "Now two", "again", "again"]
-    assert one["turns"][0] == {
+    first, second, *again = data["prompts"]
+    assert [block["prompt"] for block in (first, second, *again)] == ["Do one", "Now two", "again", "again"]
+    assert first["turns"][0] == {
         "error": {"kind": "overloaded", "message": "busy", "status": 529, "retry_after": 0},
     }
-    turn = one["turns"][1]
+    turn = first["turns"][1]
     assert turn["calls"][1]["arguments"] == '{"pattern": "x'
     assert turn["results"][0]["output"] == "result of read\n took 0.3 s\n"
     assert turn["results"][1] == {
@@ -118,7 +118,7 @@ async def test_what_a_recording_looks_like(tmp_path: Path) -> None:
         "hash": turn["results"][1]["hash"],
         "failed": True,
     }
-    assert [list(part) for part in one["turns"][2]["parts"]] == [["tool", "id", "arguments"], ["text"]]
+    assert [list(part) for part in first["turns"][2]["parts"]] == [["tool", "id", "arguments"], ["text"]]
     assert data["agents"]["explore"]["prompts"][0]["prompt"] == "look around"
     assert not list(tmp_path.glob(".opencode-*"))
 
@@ -131,8 +131,8 @@ async def test_a_replay_says_what_differs(tmp_path: Path, strict: bool) -> None:
         path.write_text("strict: true\n" + path.read_text())
 
     def now(tool: str, arguments: Any) -> Any:
-        given = answer(tool, arguments)
-        return "result of another\n took 99 s\n" if tool == "read" else given
+        result = answer(tool, arguments)
+        return "result of another\n took 99 s\n" if tool == "read" else result
 
     model = load(path)
     talk = Talk(model, now)
@@ -141,10 +141,10 @@ async def test_a_replay_says_what_differs(tmp_path: Path, strict: bool) -> None:
             await talk.prompt("Do one")
         return
     await talk.prompt("Do one")
-    told = [finish.metadata for finish in talk.finishes]
-    assert told[0] is None and told[2] is None
-    assert told[1] is not None
-    (words,) = told[1]["replay"]["differences"]
+    metadata = [finish.metadata for finish in talk.finishes]
+    assert metadata[0] is None and metadata[2] is None
+    assert metadata[1] is not None
+    (words,) = metadata[1]["replay"]["differences"]
     assert "what read gave (call 0) after the turn at line" in words
     assert (
         "-result of read" in words and "+result of another" in words and "took" not in words.replace(" took <dur", "")
@@ -161,7 +161,7 @@ async def test_a_replay_with_other_calls_or_another_prompt(tmp_path: Path) -> No
     talk = Talk(model, answer)
     parts = await talk.prompt("Please do it")
     assert parts[-1] == ("text", "Done: yes")
-    assert [one.what for one in model.differences] == ["prompt"]
+    assert [difference.what for difference in model.differences] == ["prompt"]
     fewer = Talk(model, answer, session="ses_2")
     fewer.say("Do one")
     await fewer.prompt("Now two")
@@ -175,7 +175,7 @@ async def test_a_replay_with_other_calls_or_another_prompt(tmp_path: Path) -> No
     talk.turns[-1] = type(tool)("tool", tool.pieces[:1])
     await talk.ask()
     await talk.ask()
-    assert [one.what for one in stopped.differences] == ["calls"]
+    assert [difference.what for difference in stopped.differences] == ["calls"]
     assert stopped.differences[0].diff == "- read\n- grep\n+ read"
 
 
@@ -245,9 +245,9 @@ async def test_keys_that_come_later_are_hidden_too(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("LATE_API_KEY", "late-key-form")
     first.model = Recorder(ScriptedModel([words]), path, secrets=["given-key-form"])
     await first.prompt(words)
-    one, two = parse(path.read_text(), "x").value["prompts"]
-    assert (one["prompt"], two["prompt"]) == ("[secret-1]", "[secret-1] [secret-2] [secret-3]")
-    assert two["turns"][0]["text"] == two["prompt"]
+    first_prompt, second_prompt = parse(path.read_text(), "x").value["prompts"]
+    assert (first_prompt["prompt"], second_prompt["prompt"]) == ("[secret-1]", "[secret-1] [secret-2] [secret-3]")
+    assert second_prompt["turns"][0]["text"] == second_prompt["prompt"]
 
 
 async def test_a_file_that_cant_be_written_costs_no_answer(tmp_path: Path) -> None:
