@@ -33,7 +33,7 @@ async def bash(workspace: Workspace, command: str, **options: Any) -> ToolResult
     return await workspace.call("bash", {"command": command, "description": "does it", **options})
 
 
-async def gone(marker: str, seconds: float = 1.0) -> bool:
+async def has_ended(marker: str, seconds: float = 1.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         process = await asyncio.create_subprocess_exec("pgrep", "-f", marker, stdout=asyncio.subprocess.DEVNULL)
@@ -71,7 +71,7 @@ async def test_the_time_limit(workspace: Workspace) -> None:
     )
     assert result.metadata["exit"] is None
     assert failure_of("bash", result.metadata) == "ended early"
-    assert await gone("sleep 41.5")
+    assert await has_ended("sleep 41.5")
 
 
 async def test_bad_arguments(workspace: Workspace, project: Path) -> None:
@@ -149,42 +149,42 @@ async def test_the_environment(workspace: Workspace, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("LC_TIME", "C")
     workspace.rules.append(Rule("bash", "*", "allow"))
 
-    async def seen(by: Any) -> str:
+    async def variables(by: Any) -> str:
         arguments = {"command": "env", "description": "Lists the environment"}
         return (await workspace.call("bash", arguments, by=by)).output
 
-    assert "SOME_TOKEN=secret" in await seen("user") and "SOME_TOKEN=secret" in await seen("python")
-    of_model = await seen("model")
+    assert "SOME_TOKEN=secret" in await variables("user") and "SOME_TOKEN=secret" in await variables("python")
+    of_model = await variables("model")
     assert "secret" not in of_model
     assert "LC_TIME=C" in of_model and "GIT_TERMINAL_PROMPT=0" in of_model
     workspace.config.data["experimental"] = {"shell_env_keep": ["SOME_*"]}
-    assert "SOME_TOKEN=secret" in await seen("model")
+    assert "SOME_TOKEN=secret" in await variables("model")
 
 
 async def test_the_environment_hook(workspace: Workspace, project: Path) -> None:
-    def add(given: dict[str, Any], output: dict[str, Any]) -> None:
-        output["env"]["SEEN"] = given["cwd"]
+    def add(arguments: dict[str, Any], output: dict[str, Any]) -> None:
+        output["env"]["SEEN"] = arguments["cwd"]
 
     workspace.hooks.add("shell.env", add)
     assert (await bash(workspace, "echo $SEEN")).output == f"{project}\n"
 
 
 async def test_what_is_shown_while_it_runs(workspace: Workspace) -> None:
-    seen: list[tuple[float, str]] = []
+    outputs: list[tuple[float, str]] = []
 
     def note(part: ToolPart) -> None:
         metadata = getattr(part.state, "metadata", None)
         if part.state.status == "running" and metadata:
-            seen.append((time.monotonic(), metadata["output"]))
+            outputs.append((time.monotonic(), metadata["output"]))
 
     arguments = {"command": "for i in $(seq 100); do echo $i; sleep 0.01; done", "description": "counts"}
     await workspace.start("bash", arguments, on_update=note).run()
-    texts = [text for _, text in seen]
+    texts = [text for _, text in outputs]
     assert texts[0] == ""
     assert len(texts) > 3
     for earlier, later in pairwise(texts):
         assert later.startswith(earlier)
-    assert len(seen) <= 20 * (seen[-1][0] - seen[0][0]) + 2
+    assert len(outputs) <= 20 * (outputs[-1][0] - outputs[0][0]) + 2
 
 
 async def test_stopping_ends_everything_and_keeps_what_came(workspace: Workspace) -> None:
@@ -199,7 +199,7 @@ async def test_stopping_ends_everything_and_keeps_what_came(workspace: Workspace
     call.abort("stopped")
     with pytest.raises(ToolAbortedError):
         await task
-    assert await gone("sleep 43.5", 0.3)
+    assert await has_ended("sleep 43.5", 0.3)
     assert call.part.state.metadata is not None  # type: ignore[union-attr]
     kept = call.part.state.metadata["output"]  # type: ignore[union-attr]
     assert kept == "so far\n\n\n<bash_metadata>\nUser aborted the command\n</bash_metadata>"
@@ -208,13 +208,13 @@ async def test_stopping_ends_everything_and_keeps_what_came(workspace: Workspace
 async def test_the_calls_own_limit_and_a_cancelled_caller(workspace: Workspace) -> None:
     with pytest.raises(ToolTimeoutError):
         await workspace.call("bash", {"command": "sleep 44.5", "description": "d"}, timeout=0.3)
-    assert await gone("sleep 44.5", 0.3)
+    assert await has_ended("sleep 44.5", 0.3)
     task = asyncio.ensure_future(bash(workspace, "sleep 44.6"))
     await anyio.sleep(0.3)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await gone("sleep 44.6", 0.3)
+    assert await has_ended("sleep 44.6", 0.3)
 
 
 async def test_the_background_ends_with_the_workspace(workspace: Workspace) -> None:
@@ -225,7 +225,7 @@ async def test_the_background_ends_with_the_workspace(workspace: Workspace) -> N
     await bash(workspace, "sleep 0.3")
     os.kill(left["pid"], 0)
     await workspace.aclose()
-    assert await gone("sleep 45.5")
+    assert await has_ended("sleep 45.5")
 
 
 async def test_the_background_ends_if_the_workspace_is_closed_on_another_loop(project: Path, tmp_path: Path) -> None:
@@ -242,9 +242,9 @@ async def test_the_background_ends_if_the_workspace_is_closed_on_another_loop(pr
     thread = threading.Thread(target=asyncio.run, args=(work(),))
     thread.start()
     await asyncio.to_thread(opened.wait)
-    assert not await gone("sleep 45.7", 0.1)
+    assert not await has_ended("sleep 45.7", 0.1)
     await workspaces[0].aclose()
-    assert await gone("sleep 45.7")
+    assert await has_ended("sleep 45.7")
     done.set()
     await asyncio.to_thread(thread.join)
 

@@ -28,8 +28,8 @@ from .conftest import Approver
 pytestmark = pytest.mark.anyio
 
 
-def calls(*given: Any) -> dict[str, Any]:
-    return {"tool_calls": [{"tool": name, "parameters": parameters} for name, parameters in given]}
+def calls(*pairs: Any) -> dict[str, Any]:
+    return {"tool_calls": [{"tool": name, "parameters": parameters} for name, parameters in pairs]}
 
 
 @tool
@@ -65,8 +65,8 @@ def texts(result: ToolResult) -> list[str]:
 
 async def test_runs_all_at_once_and_keeps_the_order(ws: Workspace) -> None:
     began = asyncio.get_running_loop().time()
-    given = calls(*[("slow", {"seconds": 0.3 - 0.05 * i, "text": str(i)}) for i in range(6)])
-    result = await ws.call("batch", given)
+    arguments = calls(*[("slow", {"seconds": 0.3 - 0.05 * i, "text": str(i)}) for i in range(6)])
+    result = await ws.call("batch", arguments)
     assert asyncio.get_running_loop().time() - began < 1.0
     assert texts(result) == ["0", "1", "2", "3", "4", "5"]
     assert result.title == "Batch execution (6/6 successful)"
@@ -85,7 +85,7 @@ async def test_runs_all_at_once_and_keeps_the_order(ws: Workspace) -> None:
 
 async def test_a_failure_is_its_own(ws: Workspace, project: Path) -> None:
     (project / "a.txt").write_text("one\n")
-    given = calls(
+    arguments = calls(
         ("read", {"filePath": "a.txt"}),
         ("read", {"filePath": "gone.txt"}),
         ("read", {"filePath": 5}),
@@ -93,7 +93,7 @@ async def test_a_failure_is_its_own(ws: Workspace, project: Path) -> None:
         ("batch", calls(("slow", {}))),
         ("weather", {}),
     )
-    result = await ws.call("batch", given)
+    result = await ws.call("batch", arguments)
     assert result.title == "Batch execution (2/6 successful)"
     assert result.output == "Executed 2/6 tools successfully. 4 failed."
     assert result.metadata["tools"] == ["read", "read", "read", "read", "batch", "weather"]
@@ -135,8 +135,8 @@ async def test_what_is_over_25_is_refused(ws: Workspace) -> None:
 
 
 async def test_each_call_has_its_part_in_the_batchs_message(ws: Workspace) -> None:
-    seen: list[dict[str, Any]] = []
-    ws.bus.subscribe("message.part.updated", lambda event: seen.append(event["properties"]["part"]))
+    updates: list[dict[str, Any]] = []
+    ws.bus.subscribe("message.part.updated", lambda event: updates.append(event["properties"]["part"]))
     batch = ws.start("batch", calls(("slow", {"text": "a"}), ("nothing", {}), ("slow", {"text": "b"})))
     result = await batch.run()
     assert [child.part.tool for child in batch.children] == ["slow", "nothing", "slow"]
@@ -146,7 +146,9 @@ async def test_each_call_has_its_part_in_the_batchs_message(ws: Workspace) -> No
         assert child.part.call_id == child.part.id
         assert (child.part.session_id, child.part.message_id) == (batch.part.session_id, batch.part.message_id)
         assert (child.part.state.status == "completed") == row["success"]
-    of = {child.part.id: [p["state"]["status"] for p in seen if p["id"] == child.part.id] for child in batch.children}
+    of = {
+        child.part.id: [p["state"]["status"] for p in updates if p["id"] == child.part.id] for child in batch.children
+    }
     first, unknown, last = (of[child.part.id] for child in batch.children)
     assert first == last == ["pending", "pending", "running", "completed"]  # approved in between
     assert unknown == ["error"]
@@ -159,16 +161,16 @@ async def test_each_call_has_its_part_in_the_batchs_message(ws: Workspace) -> No
 
 
 async def test_reports_how_many_have_ended(ws: Workspace) -> None:
-    seen: list[Any] = []
+    reports: list[Any] = []
 
     def note(event: dict[str, Any]) -> None:
         part = event["properties"]["part"]
         if part["tool"] == "batch" and part["state"]["status"] == "running" and "metadata" in part["state"]:
-            seen.append(part["state"]["metadata"]["progress"])
+            reports.append(part["state"]["metadata"]["progress"])
 
     ws.bus.subscribe("message.part.updated", note)
     await ws.call("batch", calls(("slow", {}), ("slow", {"seconds": 0.3})))
-    assert {"value": 1, "total": 2, "message": "1 of 2 calls have ended"} in seen
+    assert {"value": 1, "total": 2, "message": "1 of 2 calls have ended"} in reports
 
 
 async def test_attachments_come_along_under_ids_of_their_own(ws: Workspace) -> None:
@@ -186,8 +188,8 @@ async def test_asks_are_each_calls_own(ws: Workspace, approver: Approver) -> Non
     assert [row["success"] for row in result.records or []] == [True, False, True]
     assert "rejected permission" in texts(result)[1]
     assert batch.children[1].part.outcome == "denied by you"
-    asked = {ask.patterns[0]: ask.tool["callID"] for ask in approver.asks}
-    assert asked == dict(zip(("yes", "no", "*"), (child.part.call_id for child in batch.children), strict=True))
+    call_ids = {ask.patterns[0]: ask.tool["callID"] for ask in approver.asks}
+    assert call_ids == dict(zip(("yes", "no", "*"), (child.part.call_id for child in batch.children), strict=True))
     assert batch.part.outcome == "completed"
 
 
@@ -216,8 +218,8 @@ async def test_a_question_and_an_ask_are_answered_in_either_order(
     question = {"question": "Which?", "header": "h", "options": [{"label": "A", "description": "a"}]}
     ws = await open_workspace({"permission": {"asking": "ask"}})
     ws.registry.register(asking)
-    given = calls(("question", {"questions": [question]}), ("asking", {"what": "b"}))
-    running = asyncio.create_task(ws.call("batch", given, timeout=0.3))
+    arguments = calls(("question", {"questions": [question]}), ("asking", {"what": "b"}))
+    running = asyncio.create_task(ws.call("batch", arguments, timeout=0.3))
     while not (ws.permissions.pending() and ws.questions.pending()):
         await asyncio.sleep(0.01)
     answers = [
@@ -285,13 +287,13 @@ async def test_waiting_for_a_person_is_not_on_the_clock(open_workspace: OpenWork
 
 
 async def test_a_dry_run_lists_what_every_call_would_ask(ws: Workspace, project: Path, approver: Approver) -> None:
-    given = calls(
+    arguments = calls(
         ("bash", {"command": "touch made", "description": "d"}),
         ("write", {"filePath": "w.txt", "content": "x"}),
         ("read", {"filePath": 5}),
         ("slow", {}),
     )
-    decisions = await ws.dry_run("batch", given)
+    decisions = await ws.dry_run("batch", arguments)
     assert [(d.permission, d.patterns) for d in decisions] == [
         ("bash", ["touch made"]),
         ("edit", ["w.txt"]),
@@ -302,16 +304,16 @@ async def test_a_dry_run_lists_what_every_call_would_ask(ws: Workspace, project:
 
 
 async def test_hooks_see_every_call(ws: Workspace) -> None:
-    seen: list[str] = []
+    tools: list[str] = []
 
-    def before(given: dict[str, Any], output: dict[str, Any]) -> None:
-        seen.append(given["tool"])
+    def before(properties: dict[str, Any], output: dict[str, Any]) -> None:
+        tools.append(properties["tool"])
         if output["args"].get("text") == "secret":
             raise PermissionError("not that")
 
     ws.hooks.add("tool.execute.before", before)
     result = await ws.call("batch", calls(("slow", {"text": "secret"}), ("slow", {"text": "open"})))
-    assert seen == ["batch", "slow", "slow"]
+    assert tools == ["batch", "slow", "slow"]
     assert texts(result) == ["PermissionError: not that", "open"]
 
 
@@ -345,7 +347,7 @@ async def test_outputs_are_cut_each_by_itself(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "lines"),
+    ("arguments", "lines"),
     [
         ({"tool_calls": []}, ["tool_calls: Provide at least one tool call"]),
         ({}, ["tool_calls: Invalid input: expected array, received undefined"]),
@@ -367,9 +369,11 @@ async def test_outputs_are_cut_each_by_itself(ws: Workspace) -> None:
         ),
     ],
 )
-async def test_wrong_parameters_say_what_is_expected(ws: Workspace, given: dict[str, Any], lines: list[str]) -> None:
+async def test_wrong_parameters_say_what_is_expected(
+    ws: Workspace, arguments: dict[str, Any], lines: list[str]
+) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
-        await ws.call("batch", given)
+        await ws.call("batch", arguments)
     listed = "\n".join(f"  - {line}" for line in lines)
     assert str(caught.value) == (
         f"Invalid parameters for tool 'batch':\n{listed}\n\n"

@@ -66,24 +66,24 @@ async def ask(ws: Workspace, operation: str = "goToDefinition", line: int = 2, c
     return await ws.call("lsp", {"operation": operation, **where})
 
 
-def place(line: int, start: int, end: int) -> dict[str, Any]:
+def span(line: int, start: int, end: int) -> dict[str, Any]:
     return {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
 
 
 def alive(text: str) -> list[int]:
     """Processes with a text in their command."""
-    found = []
+    pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             words = Path("/proc", name, "cmdline").read_bytes()
         except OSError:
             continue
         if text.encode() in words.replace(b"\0", b" "):
-            found.append(int(name))
-    return found
+            pids.append(int(name))
+    return pids
 
 
-async def gone(text: str, seconds: float = 2) -> bool:
+async def has_ended(text: str, seconds: float = 2) -> bool:
     limit = time.monotonic() + seconds
     while alive(text) and time.monotonic() < limit:
         await anyio.sleep(0.02)
@@ -99,39 +99,39 @@ async def test_a_server_that_counts_characters_in_its_own_way_is_refused(opened:
 @pytest.mark.parametrize("options", [{}, {"push": True}, {"dynamic": True}, {"noise": True}])
 async def test_every_operation(opened: Open, project: Path, options: dict[str, Any]) -> None:
     uri = (project / "a.toy").as_uri()
-    one, two = place(0, 4, 7), place(2, 4, 7)
+    first, second = span(0, 4, 7), span(2, 4, 7)
     async with opened(**options) as ws:
 
         async def result(operation: str, line: int, character: int) -> Any:
             return (await ask(ws, operation, line, character)).metadata["result"]
 
         # é is one unit, 🙂 two: "one" stands at 6 in the fourth line
-        assert await result("goToDefinition", 4, 7) == [{"uri": uri, "range": one}]
-        assert await result("goToImplementation", 4, 11) == [{"uri": uri, "range": two}]
-        assert await result("findReferences", 1, 5) == [{"uri": uri, "range": r} for r in (one, place(3, 6, 9))]
+        assert await result("goToDefinition", 4, 7) == [{"uri": uri, "range": first}]
+        assert await result("goToImplementation", 4, 11) == [{"uri": uri, "range": second}]
+        assert await result("findReferences", 1, 5) == [{"uri": uri, "range": r} for r in (first, span(3, 6, 9))]
         assert (await result("hover", 4, 11))[0]["contents"][0] == "`two`"
         assert await result("hover", 4, 1) == [None]
         symbols = await result("documentSymbol", 1, 1)
-        assert [(s["name"], s["selectionRange"]) for s in symbols] == [("one", one), ("two", two)]
+        assert [(s["name"], s["selectionRange"]) for s in symbols] == [("one", first), ("two", second)]
         assert symbols[1]["range"]["end"] == {"line": 4, "character": 0}
         assert [s["name"] for s in await result("workspaceSymbol", 1, 1)] == ["one", "two"]  # kind 26 is omitted
         assert [i["name"] for i in await result("prepareCallHierarchy", 4, 7)] == ["one"]
-        assert [(c["from"]["name"], c["fromRanges"]) for c in await result("incomingCalls", 4, 7)] == [("one", [one])]
+        assert [(c["from"]["name"], c["fromRanges"]) for c in await result("incomingCalls", 4, 7)] == [("one", [first])]
         assert [c["to"]["name"] for c in await result("outgoingCalls", 4, 7)] == ["one"]
         assert await result("incomingCalls", 3, 1) == []
 
 
 async def test_the_answers_text_title_metadata_and_table(opened: Open, project: Path) -> None:
     async with opened() as ws:
-        found = await ask(ws, "findReferences", 1, 5)
+        answer = await ask(ws, "findReferences", 1, 5)
         nothing = await ask(ws, "goToDefinition", 3, 1)
         symbols = await ask(ws, "documentSymbol", 1, 1)
-    assert found.output == json.dumps(found.metadata["result"], indent=2)
-    assert found.title == "findReferences a.toy:1:5"
+    assert answer.output == json.dumps(answer.metadata["result"], indent=2)
+    assert answer.title == "findReferences a.toy:1:5"
     assert nothing.output == "No results found for goToDefinition"
     assert nothing.metadata["result"] == []
     path = str(project / "a.toy")
-    assert found.records == [{"path": path, "line": 1, "character": 5}, {"path": path, "line": 4, "character": 7}]
+    assert answer.records == [{"path": path, "line": 1, "character": 5}, {"path": path, "line": 4, "character": 7}]
     row = {"path": path, "line": 1, "character": 5, "name": "one", "kind": "function", "container": None}
     assert symbols.records is not None
     assert symbols.records[0] == row
@@ -161,7 +161,7 @@ async def test_asks_and_refusals(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "lsp", "said"),
+    ("name", "line", "lsp", "message"),
     [
         ("gone.toy", 1, None, "File not found: "),
         ("a.toy", 9, None, "Line 9 is past the end of "),
@@ -180,12 +180,12 @@ async def test_asks_and_refusals(project: Path, tmp_path: Path) -> None:
     ],
 )
 async def test_what_cannot_be_asked_says_why(
-    opened: Open, project: Path, name: str, line: int, lsp: Any, said: str
+    opened: Open, project: Path, name: str, line: int, lsp: Any, message: str
 ) -> None:
     for other in ("plain.txt", "x.ipynb", "x.zig"):
         (project / other).write_text("x\n")
     async with opened(lsp) as ws:
-        with pytest.raises(ToolError, match=said):
+        with pytest.raises(ToolError, match=message):
             await ws.call("lsp", {"operation": "hover", "filePath": name, "line": line, "character": 1})
 
 
@@ -247,8 +247,8 @@ async def test_what_a_server_cannot_do_is_told(opened: Open) -> None:
 
 
 async def test_two_servers_of_a_file_answer_together(opened: Open, tmp_path: Path) -> None:
-    both = {**entry(), **entry(name="other", padding=3), **entry(name="dead", die="initialize")}
-    async with opened(both) as ws:
+    servers = {**entry(), **entry(name="other", padding=3), **entry(name="dead", die="initialize")}
+    async with opened(servers) as ws:
         result = await ask(ws, "hover", 1, 5)
     assert [len(hover["contents"][1]["value"]) for hover in result.metadata["result"]] == [1, 3]
     assert "dead ended unexpectedly" in result.metadata["notes"][0]
@@ -368,8 +368,8 @@ async def test_a_closed_workspace_leaves_nothing(opened: Open) -> None:
     async with opened(child=marker) as ws:
         await ask(ws)
         assert alive(f"sleep {marker}")
-    assert await gone(f"sleep {marker}", 1)
-    assert await gone(marker, 1)
+    assert await has_ended(f"sleep {marker}", 1)
+    assert await has_ended(marker, 1)
 
 
 KERNEL = """
@@ -398,4 +398,4 @@ async def test_nothing_outlives_the_kernel(project: Path, tmp_path: Path) -> Non
     assert alive(f"sleep {marker}")
     kernel.kill()
     kernel.wait()
-    assert await gone(marker)
+    assert await has_ended(marker)

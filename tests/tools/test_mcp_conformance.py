@@ -107,11 +107,11 @@ def run_suite(folder: Path, *arguments: str) -> str:
     return done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def checks(folder: Path, scenario: str, said: str) -> list[dict[str, Any]]:
+def checks(folder: Path, scenario: str, output: str) -> list[dict[str, Any]]:
     """What a scenario found."""
-    found = [path for path in folder.rglob("checks.json") if is_of(path.parent.relative_to(folder), scenario)]
-    assert found, said
-    made: list[dict[str, Any]] = json.loads(found[0].read_text())
+    paths = [path for path in folder.rglob("checks.json") if is_of(path.parent.relative_to(folder), scenario)]
+    assert paths, output
+    made: list[dict[str, Any]] = json.loads(paths[0].read_text())
     return made
 
 
@@ -120,25 +120,25 @@ def is_of(folder: Path, scenario: str) -> bool:
     return re.fullmatch(rf"(server-)?{re.escape(scenario)}-\d{{4}}-\d\d-\d\dT[\dZ-]+", folder.as_posix()) is not None
 
 
-def wrong(found: list[dict[str, Any]]) -> list[str]:
+def wrong(checked: list[dict[str, Any]]) -> list[str]:
     """The checks that failed."""
-    return [f"{one['id']}: {one.get('errorMessage')}" for one in found if one["status"] == "FAILURE"]
+    return [f"{check['id']}: {check.get('errorMessage')}" for check in checked if check["status"] == "FAILURE"]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[Path, str]]]:
     """Runs all that a revision of the protocol requires of a server, once."""
     script = HERE / "conformance_server.py"
-    place = tmp_path_factory.mktemp("conformance")
+    base = tmp_path_factory.mktemp("conformance")
     made: dict[str, tuple[Path, str]] = {}
-    server = subprocess.Popen([sys.executable, str(script), str(place / "server")], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen([sys.executable, str(script), str(base / "server")], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
 
         def of(version: str) -> tuple[Path, str]:
             if version not in made:
-                folder = place / version
+                folder = base / version
                 made[version] = folder, run_suite(folder, "server", "--url", address, "--requirements", version)
             return made[version]
 
@@ -150,14 +150,23 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
 @pytest.mark.parametrize(("scenario", "version"), SERVER)
 def test_server(results: Callable[[str], tuple[Path, str]], scenario: str, version: str) -> None:
-    folder, said = results(version)
-    found = checks(folder, scenario, said)
-    assert not wrong(found) and any(one["status"] == "SUCCESS" for one in found)
+    folder, output = results(version)
+    checked = checks(folder, scenario, output)
+    assert not wrong(checked) and any(check["status"] == "SUCCESS" for check in checked)
 
 
 @pytest.mark.parametrize(("scenario", "version"), [*CLIENT, *LOGINS])
 def test_client(tmp_path: Path, scenario: str, version: str) -> None:
     command = f"{sys.executable} {HERE / 'conformance_client.py'}"
-    given = ("--command", command, "--scenario", scenario, "--spec-version", version, "--timeout", str(SECONDS * 1000))
-    found = checks(tmp_path, scenario, run_suite(tmp_path, "client", *given))
-    assert not wrong(found) and any(one["status"] == "SUCCESS" for one in found)
+    options = (
+        "--command",
+        command,
+        "--scenario",
+        scenario,
+        "--spec-version",
+        version,
+        "--timeout",
+        str(SECONDS * 1000),
+    )
+    checked = checks(tmp_path, scenario, run_suite(tmp_path, "client", *options))
+    assert not wrong(checked) and any(check["status"] == "SUCCESS" for check in checked)

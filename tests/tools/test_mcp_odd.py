@@ -58,12 +58,12 @@ def alive(pid: int) -> bool:
 
 
 def processes_with(argument: str) -> list[int]:
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if argument.encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 async def test_rubbish_on_stdout_is_logged_and_passed_over(opened: Opened) -> None:
@@ -187,7 +187,7 @@ async def test_why_a_server_is_not_there(opened: Opened) -> None:
     async with opened(mcp) as ws:
         await ws.registry.ids()
         status = ws.service(McpServers).status()
-        assert {name: one.state for name, one in status.items()} == {
+        assert {name: entry.state for name, entry in status.items()} == {
             "exit": "failed",
             "none": "failed",
             "unlisted": "failed",
@@ -196,7 +196,7 @@ async def test_why_a_server_is_not_there(opened: Opened) -> None:
         assert status["exit"].error == "it ended at its start (exit code 4: no config found)"
         assert "the command no-such-program-here was not found" in status["none"].error
         assert status["unlisted"].error == "Failed to get tools: no tools today"
-        reasons = {one.id: one.reason for one in ws.registry.unavailable()}
+        reasons = {entry.id: entry.reason for entry in ws.registry.unavailable()}
         assert reasons["exit_*"] == status["exit"].error
         assert "off_*" not in reasons
         with pytest.raises(UnknownToolError, match=r"no config found\) \[mcp: exit\]"):
@@ -211,10 +211,10 @@ async def test_a_listing_that_goes_round_in_a_circle_ends(opened: Opened, caplog
         assert ids == list(dict.fromkeys(ids))
         servers = ws.service(McpServers)
         assert servers.status()["odd"].tools == len(ids)
-        said = [line for line in servers.logs("odd") if "more than once; the first counts" in line]
-        assert len(said) == 1
-        assert "echo" in said[0]
-        assert not [one for one in caplog.records if one.levelname == "WARNING"]
+        warnings = [line for line in servers.logs("odd") if "more than once; the first counts" in line]
+        assert len(warnings) == 1
+        assert "echo" in warnings[0]
+        assert not [log_record for log_record in caplog.records if log_record.levelname == "WARNING"]
 
 
 async def test_changed_tools_are_listed_again_once_and_lose_what_was_allowed_for_the_session(
@@ -226,11 +226,11 @@ async def test_changed_tools_are_listed_again_once_and_lose_what_was_allowed_for
         await ws.call("odd_two")
         await ws.call("odd_echo")
         assert [a.permission for a in approver.asks] == ["odd_echo", "odd_two"]
-        told: list[Any] = []
-        ws.bus.subscribe("mcp.tools.changed", told.append)
+        changes: list[Any] = []
+        ws.bus.subscribe("mcp.tools.changed", changes.append)
         await ws.call("odd_rename")
         await until(lambda: ws.registry.get("odd_new") is not None)
-        assert [event["properties"] for event in told] == [{"server": "odd"}]
+        assert [event["properties"] for event in changes] == [{"server": "odd"}]
         approver.asks.clear()
         await ws.call("odd_two")
         await ws.call("odd_echo")
@@ -242,7 +242,7 @@ async def test_nothing_is_left_when_the_workspace_ends(opened: Opened) -> None:
     async with opened({f"odd{n}": local("odd.py") for n in range(3)}) as ws:
         await ws.registry.ids()
         servers = ws.service(McpServers)
-        pids = [one.pid for one in servers.status().values()]
+        pids = [entry.pid for entry in servers.status().values()]
         assert all(pids)
         assert all(alive(pid) for pid in pids)
     await until(lambda: not any(alive(pid) for pid in pids))
@@ -321,14 +321,14 @@ async def test_a_server_follows_the_workspace_into_another_folder(opened: Opened
 async def test_a_grant_does_not_outlive_the_description_it_was_given_for(
     opened: Opened, approver: Approver, tmp_path: Path
 ) -> None:
-    said = tmp_path / "said"
-    said.write_text("as it was")
-    async with opened({"odd": local("odd.py", f"says={said}")}, permission={"*": "ask"}) as ws:
+    description = tmp_path / "said"
+    description.write_text("as it was")
+    async with opened({"odd": local("odd.py", f"says={description}")}, permission={"*": "ask"}) as ws:
         approver.reply = "always"
         await ws.call("odd_echo")
         await ws.call("odd_echo")
         assert len(approver.named("odd_echo")) == 1
-        said.write_text("another thing altogether")
+        description.write_text("another thing altogether")
         servers = ws.service(McpServers)
         os.kill(servers.status()["odd"].pid, signal.SIGKILL)
         await until(lambda: servers.status()["odd"].state == "failed")

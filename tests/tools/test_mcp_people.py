@@ -37,13 +37,13 @@ def opened(project: Path, approver: Approver, tmp_path: Path) -> Opened:
 
 
 def answering(*answers: Any) -> tuple[Callable[[QuestionRequest], Any], list[QuestionRequest]]:
-    asked: list[QuestionRequest] = []
+    requests: list[QuestionRequest] = []
 
     def answer(request: QuestionRequest) -> Any:
-        asked.append(request)
-        return answers[min(len(asked), len(answers)) - 1]
+        requests.append(request)
+        return answers[min(len(requests), len(answers)) - 1]
 
-    return answer, asked
+    return answer, requests
 
 
 # ---------------------------------------------------------------------- questions
@@ -51,13 +51,13 @@ def answering(*answers: Any) -> tuple[Callable[[QuestionRequest], Any], list[Que
 
 @pytest.mark.parametrize("script", ["demo.py", "odd.py"])
 async def test_a_form_is_put_on_the_card_of_the_call(opened: Opened, script: str) -> None:
-    answer, asked = answering([["Ada"], ["36"]] if script == "demo.py" else [["36"], ["Yes"]])
+    answer, requests = answering([["Ada"], ["36"]] if script == "demo.py" else [["36"], ["Yes"]])
     async with opened({"it": local(script)}, answer=answer) as ws:
         call = ws.start("it_who" if script == "demo.py" else "it_form")
         output = (await call.run()).output
-        assert asked[0].tool is not None
-        assert asked[0].tool["callID"] == call.part.call_id
-        assert asked[0].questions[0].question.startswith("The MCP server it asks: ")
+        assert requests[0].tool is not None
+        assert requests[0].tool["callID"] == call.part.call_id
+        assert requests[0].questions[0].question.startswith("The MCP server it asks: ")
         if script == "demo.py":
             assert output == "accept: name='Ada' age=36"
         else:
@@ -65,12 +65,12 @@ async def test_a_form_is_put_on_the_card_of_the_call(opened: Opened, script: str
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again(opened: Opened) -> None:
-    answer, asked = answering([["old"], ["No"]], [["37"]])
+    answer, requests = answering([["old"], ["No"]], [["37"]])
     async with opened({"it": local("odd.py")}, answer=answer) as ws:
         output = (await ws.call("it_form")).output
         assert json.loads(output) == {"action": "accept", "content": {"age": 37, "sure": False}}
-        assert [len(request.questions) for request in asked] == [2, 1]
-        assert "not a whole number" in asked[1].questions[0].question
+        assert [len(request.questions) for request in requests] == [2, 1]
+        assert "not a whole number" in requests[1].questions[0].question
 
 
 async def test_a_dismissed_form_is_told_to_the_server(opened: Opened) -> None:
@@ -89,13 +89,13 @@ async def test_a_person_may_take_longer_than_a_call(opened: Opened) -> None:
 
 
 async def test_pages_and_models_are_refused_and_roots_are_told(opened: Opened, project: Path) -> None:
-    answer, asked = answering([["36"]])
+    answer, requests = answering([["36"]])
     async with opened({"it": local("odd.py")}, answer=answer) as ws:
         assert json.loads((await ws.call("it_page")).output) == {"action": "decline"}
         assert json.loads((await ws.call("it_sample")).output)["message"] == "Sampling not supported"
         roots = json.loads((await ws.call("it_roots")).output)["roots"]
         assert [root["uri"] for root in roots] == [project.as_uri()]
-        assert not asked
+        assert not requests
 
 
 async def test_a_model_is_lent_where_the_configuration_allows_it(
@@ -114,9 +114,9 @@ async def test_a_model_is_lent_where_the_configuration_allows_it(
         answer: dict[str, Any] = json.loads((await ws.call("it_sample")).output)
         return answer
 
-    said = await sampled()
-    assert "content" in said, said
-    assert (said["content"], said["model"]) == ({"type": "text", "text": "Ahoy there"}, "scripted:words.yaml")
+    message = await sampled()
+    assert "content" in message, message
+    assert (message["content"], message["model"]) == ({"type": "text", "text": "Ahoy there"}, "scripted:words.yaml")
     (ask,) = approver.named("mcp_sampling")
     assert ask.patterns == ["it"]
     assert ask.metadata["command"] == "it asks scripted:words.yaml:\nuser: hi"
@@ -131,11 +131,11 @@ async def test_a_model_is_lent_where_the_configuration_allows_it(
 
 
 async def test_a_page_is_shown_where_the_configuration_allows_it(opened: Opened) -> None:
-    answer, asked = answering([["Accept"]])
+    answer, requests = answering([["Accept"]])
     async with opened({"it": local("odd.py")}, answer=answer) as ws:
         ws.config.data["experimental"] = {"mcp_pages": True}
         assert json.loads((await ws.call("it_page")).output)["action"] == "accept"
-        assert "https://evil.test/" in asked[0].questions[0].question
+        assert "https://evil.test/" in requests[0].questions[0].question
 
 
 # ---------------------------------------------------------------------- progress on the card
@@ -182,7 +182,7 @@ async def test_a_server_of_the_project_is_not_started_before_it_is_trusted(
         servers = ws.service(McpServers)
         [subject] = servers.untrusted()
         assert subject.name == f"theirs of {theirs}"
-        assert [(one.id, one.reason) for one in ws.registry.unavailable() if one.id == "theirs_*"] == [
+        assert [(tool.id, tool.reason) for tool in ws.registry.unavailable() if tool.id == "theirs_*"] == [
             ("theirs_*", "not trusted yet; run %tools trust")
         ]
         with pytest.raises(McpError, match="not trusted yet"):

@@ -35,7 +35,7 @@ class Served:
     """A running server and the person behind its client."""
 
     client: Client
-    place: Place
+    layout: Place
     person: Person
 
     async def call(self, name: str, arguments: dict[str, Any], **more: Any) -> types.CallToolResult:
@@ -52,10 +52,10 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module", params=GENERATIONS)
 async def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
-    place = Place.make(tmp_path_factory.mktemp("served"))
+    layout = Place.make(tmp_path_factory.mktemp("served"))
     person = Person()
-    async with place.client(request.param, person=person) as client:
-        yield Served(client, place, person)
+    async with layout.client(request.param, person=person) as client:
+        yield Served(client, layout, person)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def served(running: Served) -> Served:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def layout(tmp_path: Path) -> Place:
     return Place.make(tmp_path)
 
 
@@ -79,22 +79,22 @@ def text(result: types.CallToolResult) -> str:
 async def test_what_is_listed_is_what_a_model_is_offered(
     open_workspace: OpenWorkspace, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = {one.name: one for one in (await served.client.list_tools()).tools}
-    monkeypatch.setenv("OPENCODE_TEST_HOME", str(served.place.home))
-    ws = await open_workspace({}, directory=served.place.project, store=False)
-    offered = {one.id: one for one in await ws.registry.tools(None, "build")}
+    listed = {tool.name: tool for tool in (await served.client.list_tools()).tools}
+    monkeypatch.setenv("OPENCODE_TEST_HOME", str(served.layout.home))
+    ws = await open_workspace({}, directory=served.layout.project, store=False)
+    offered = {tool.id: tool for tool in await ws.registry.tools(None, "build")}
     del offered["invalid"]
     assert list(listed) == list(offered)
-    for name, one in listed.items():
-        assert one.input_schema == offered[name].parameters
-        assert one.description == offered[name].description and one.title
+    for name, tool in listed.items():
+        assert tool.input_schema == offered[name].parameters
+        assert tool.description == offered[name].description and tool.title
     assert listed["read"].annotations == types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     bash = listed["bash"].annotations
     assert bash is not None and bash.destructive_hint and bash.open_world_hint and not bash.read_only_hint
 
 
 async def test_calls(served: Served) -> None:
-    folder, person = served.place.project, served.person
+    folder, person = served.layout.project, served.person
     (folder / "a.txt").write_text("hello\n")
     (folder / "p.png").write_bytes(PNG)
     read = await served.call("read", {"filePath": "a.txt"})
@@ -110,7 +110,7 @@ async def test_calls(served: Served) -> None:
     assert text(await served.shell("echo $((20 + 3))")) == "23\n"
 
     picture = await served.call("read", {"filePath": "p.png"})
-    (image,) = [one for one in picture.content if isinstance(one, types.ImageContent)]
+    (image,) = [content for content in picture.content if isinstance(content, types.ImageContent)]
     assert (image.mime_type, base64.b64decode(image.data)) == ("image/png", PNG)
 
 
@@ -130,7 +130,7 @@ async def test_answers_to_asks(served: Served) -> None:
     assert text(await served.shell("printf one")) == "one"
     assert text(await served.shell("printf two")) == "two"
     assert len(person.forms) == 1  # the second was covered by the first answer
-    target = served.place.project / "refused.txt"
+    target = served.layout.project / "refused.txt"
     call = {"filePath": "refused.txt", "content": "x"}
     person.reply = {"answer": "reject", "feedback": "write c.txt instead"}
     corrected = await served.call("write", call)
@@ -143,7 +143,7 @@ async def test_answers_to_asks(served: Served) -> None:
 
 
 async def test_a_call_that_asks_twice(served: Served) -> None:
-    outside = served.place.home / "outside.txt"
+    outside = served.layout.home / "outside.txt"
     result = await served.call("write", {"filePath": str(outside), "content": "x\n"})
     assert not result.is_error and outside.read_text() == "x\n"
     assert ["external_directory" in form.message for form in served.person.forms] == [True, False]
@@ -151,15 +151,15 @@ async def test_a_call_that_asks_twice(served: Served) -> None:
 
 async def test_questions(served: Served) -> None:
     options = [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]
-    asked = [
+    questions = [
         {"question": "Which colour?", "header": "Colour", "options": options},
         {"question": "Which ones?", "header": "Ones", "options": options, "multiple": True},
     ]
     served.person.reply = {"q1": "blue", "q2_1": True, "q2_2": False, "q2_other": "green"}
-    result = await served.call("question", {"questions": asked})
+    result = await served.call("question", {"questions": questions})
     assert '"Which colour?"="blue"' in text(result) and '"Which ones?"="red, green"' in text(result)
     served.person.reply = None
-    dismissed = await served.call("question", {"questions": asked})
+    dismissed = await served.call("question", {"questions": questions})
     assert dismissed.is_error and "dismissed" in text(dismissed)
 
 
@@ -182,10 +182,10 @@ async def test_cancelling_ends_the_command(served: Served) -> None:
 
 
 async def test_progress(served: Served) -> None:
-    seen: list[tuple[float, str | None]] = []
+    reports: list[tuple[float, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, message))
+        reports.append((done, message))
 
     async def call() -> None:
         await served.shell("echo first; until [ -e go ]; do sleep 0.05; done", progress_callback=progress)
@@ -193,16 +193,16 @@ async def test_progress(served: Served) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(call)
         with anyio.fail_after(30):
-            while "first" not in [message for _, message in seen]:
+            while "first" not in [message for _, message in reports]:
                 await anyio.sleep(0.02)
-        (served.place.project / "go").touch()
-    steps = [done for done, _ in seen]
+        (served.layout.project / "go").touch()
+    steps = [done for done, _ in reports]
     assert steps == sorted(set(steps))
 
 
 async def test_many_calls_at_once(served: Served) -> None:
     for i in range(50):
-        (served.place.project / f"f{i}.txt").write_text(f"content of {i}\n")
+        (served.layout.project / f"f{i}.txt").write_text(f"content of {i}\n")
     results: dict[int, str] = {}
 
     async def read(i: int) -> None:
@@ -218,7 +218,7 @@ async def test_calls_that_wait_side_by_side(served: Served) -> None:
     """Each one that asks is answered by itself; none holds another up."""
     outcomes: list[str] = []
     for i in range(5):
-        (served.place.project / f"side{i}").mkdir()
+        (served.layout.project / f"side{i}").mkdir()
 
     async def make(i: int) -> None:
         outcomes.append(text(await served.call("write", {"filePath": f"side{i}/x", "content": f"{i}"})))
@@ -231,12 +231,12 @@ async def test_calls_that_wait_side_by_side(served: Served) -> None:
 
 async def test_the_whole_of_a_cut_output(served: Served) -> None:
     result = await served.shell("seq 1 20000")
-    (link,) = [one for one in result.content if isinstance(one, types.ResourceLink)]
-    assert [one.uri for one in (await served.client.list_resources()).resources] == [link.uri]
+    (link,) = [content for content in result.content if isinstance(content, types.ResourceLink)]
+    assert [content.uri for content in (await served.client.list_resources()).resources] == [link.uri]
     (whole,) = (await served.client.read_resource(link.uri)).contents
     assert isinstance(whole, types.TextResourceContents)
     assert whole.text == "".join(f"{i}\n" for i in range(1, 20001))
-    for other in (served.place.project.as_uri(), link.uri + "/../x", "file:///etc/passwd"):
+    for other in (served.layout.project.as_uri(), link.uri + "/../x", "file:///etc/passwd"):
         with pytest.raises(MCPError):
             await served.client.read_resource(other)
 
@@ -257,19 +257,19 @@ async def chatter(word: str) -> str:
 '''
 
 
-async def test_a_projects_own_tool_runs_once_it_is_trusted(place: Place) -> None:
-    folder = place.project / ".opencode" / "tool"
+async def test_a_projects_own_tool_runs_once_it_is_trusted(layout: Place) -> None:
+    folder = layout.project / ".opencode" / "tool"
     folder.mkdir(parents=True)
     (folder / "chatter.py").write_text(TOOL_FILE)
     person = Person(None)
-    async with place.client("auto", person=person) as client:
-        assert "chatter" not in {one.name for one in (await client.list_tools()).tools}
+    async with layout.client("auto", person=person) as client:
+        assert "chatter" not in {tool.name for tool in (await client.list_tools()).tools}
         refused = await client.call_tool("chatter", {"word": "a"})
         assert refused.is_error and "trust" in person.forms[0].message and "chatter.py" in person.forms[0].message
         assert "os.system" in person.forms[0].message  # what is trusted is shown
         person.reply = ONCE
         assert text(await client.call_tool("chatter", {"word": "b"})) == "said b"
-        listed = {one.name: one for one in (await client.list_tools()).tools}
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert listed["chatter"].description == "Say a word back." and listed["chatter"].annotations is None
 
 
@@ -280,16 +280,16 @@ exec {python} "$@"
 """
 
 
-async def test_a_project_that_names_this_server_among_its_own(place: Place, tmp_path: Path) -> None:
+async def test_a_project_that_names_this_server_among_its_own(layout: Place, tmp_path: Path) -> None:
     """It starts once, not again and again."""
-    count, wrapper = place.project / "count", tmp_path / "wrapper"
+    count, wrapper = layout.project / "count", tmp_path / "wrapper"
     wrapper.write_text(WRAPPER.format(count=count, python=sys.executable))
     wrapper.chmod(0o700)
-    entry = {"command": str(wrapper), "args": place.arguments()}
-    (place.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"self": entry}}))
-    (place.project / "a.txt").write_text("hello\n")
-    async with place.client("auto", person=Person(ONCE)) as client:
+    entry = {"command": str(wrapper), "args": layout.arguments()}
+    (layout.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"self": entry}}))
+    (layout.project / "a.txt").write_text("hello\n")
+    async with layout.client("auto", person=Person(ONCE)) as client:
         assert "hello" in text(await client.call_tool("self_read", {"filePath": "a.txt"}))
-        names = {one.name for one in (await client.list_tools()).tools}
+        names = {tool.name for tool in (await client.list_tools()).tools}
     assert "self_read" in names and not [name for name in names if name.startswith("self_self")]
     assert count.read_text() == "start\n"

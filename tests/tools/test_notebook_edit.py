@@ -125,8 +125,8 @@ async def test_a_part_of_a_cell(workspace: Workspace, project: Path) -> None:
 async def test_names_of_other_notebook_tools(workspace: Workspace, project: Path) -> None:
     path = make(project / "a.ipynb")
     await workspace.call("notebook_read", {"filePath": str(path)})
-    given = {"notebook_path": str(path), "cell_id": "last", "new_source": "x = 3", "edit_mode": "replace"}
-    await workspace.call("notebook_edit", given)
+    arguments = {"notebook_path": str(path), "cell_id": "last", "new_source": "x = 3", "edit_mode": "replace"}
+    await workspace.call("notebook_edit", arguments)
     await workspace.call("notebook_edit", {"notebookPath": str(path), "cellId": 0, "editMode": "move", "position": 2})
     assert sources(path) == [SOURCES[1], "x = 3", SOURCES[0]]
 
@@ -276,22 +276,22 @@ def test_the_style_of_a_file_stays(style: str, end: str, newline: str) -> None:
         written = json.dumps({**NOTEBOOK, "cells": list(cells)}, **dump) + end  # type: ignore[arg-type]
         return written.replace("\n", newline)
 
-    one, two = NOTEBOOK["cells"]  # type: ignore[misc]
-    source = NotebookSource(text(one, two))
-    assert source.with_source(1, "ä\ny") == text(one, {**two, "source": ["ä\n", "y"]})
-    assert source.with_source(0, "") == text({**one, "source": []}, two)
+    first, second = NOTEBOOK["cells"]  # type: ignore[misc]
+    source = NotebookSource(text(first, second))
+    assert source.with_source(1, "ä\ny") == text(first, {**second, "source": ["ä\n", "y"]})
+    assert source.with_source(0, "") == text({**first, "source": []}, second)
     made = {"cell_type": "markdown", "id": "n", "metadata": {}, "source": "t"}
     listed = {**made, "source": ["t"]}
     for at in range(3):
-        cells = [one, two]
+        cells = [first, second]
         cells.insert(at, listed)
         assert source.insert_cell(at, made) == text(*cells)
-    assert source.delete_cell(0) == text(two)
-    assert source.delete_cell(1) == text(one)
-    assert source.move_cell(0, 1) == text(two, one)
+    assert source.delete_cell(0) == text(second)
+    assert source.delete_cell(1) == text(first)
+    assert source.move_cell(0, 1) == text(second, first)
     assert NotebookSource(source.delete_cell(0)).delete_cell(0) == text()
     assert NotebookSource(text()).insert_cell(0, made) == text(listed)
-    assert source.with_cell(0, listed) == text(listed, two)
+    assert source.with_cell(0, listed) == text(listed, second)
 
 
 def test_bytes_of_other_cells_stay_whatever_they_are() -> None:
@@ -341,16 +341,16 @@ def test_any_changes_leave_a_valid_notebook_and_other_cells_alone(
         count = len(expected)
         if step[0] != "insert" and not count:
             continue
-        wanted = _wanted(step, count)
+        change = _wanted(step, count)
         file = parse(text.encode(), "x")
         assert file.problem == ""
-        if not _changes(expected, file.cells, wanted):
+        if not _changes(expected, file.cells, change):
             with pytest.raises(ToolError, match="No changes"):
-                plan(file.cells, wanted, with_ids=file.has_ids)
+                plan(file.cells, change, with_ids=file.has_ids)
             continue
-        made = plan(file.cells, wanted, with_ids=file.has_ids)
+        made = plan(file.cells, change, with_ids=file.has_ids)
         text = changed_text(made, file)
-        expected = _expected(expected, wanted, made.after)
+        expected = _expected(expected, change, made.after)
         now = json.loads(text)["cells"]
         assert [(_joined(c["source"]), c.get("outputs"), c.get("id")) for c in now] == expected
         assert [cell.source for cell in made.cells] == [source for source, _, _ in expected]
@@ -372,27 +372,27 @@ def _wanted(step: Any, count: int) -> CellEdit:
     return CellEdit("delete", index % count)
 
 
-def _changes(expected: list[Any], cells: list[Cell], wanted: CellEdit) -> bool:
-    if wanted.operation == "move":
-        return wanted.cell != wanted.index
-    if wanted.operation != "replace":
+def _changes(expected: list[Any], cells: list[Cell], change: CellEdit) -> bool:
+    if change.operation == "move":
+        return change.cell != change.index
+    if change.operation != "replace":
         return True
-    old = cells[int(str(wanted.cell))]
-    return (old.source, old.type) != (str(wanted.new_source).replace("\r\n", "\n"), wanted.cell_type or old.type)
+    old = cells[int(str(change.cell))]
+    return (old.source, old.type) != (str(change.new_source).replace("\r\n", "\n"), change.cell_type or old.type)
 
 
-def _expected(cells: list[Any], wanted: CellEdit, after: Cell | None) -> list[Any]:
+def _expected(cells: list[Any], change: CellEdit, after: Cell | None) -> list[Any]:
     cells = list(cells)
-    if wanted.operation == "insert":
+    if change.operation == "insert":
         assert after is not None
         outputs = [] if after.type == "code" else None
         cells.insert(after.index, (after.source, outputs, after.id or None))
         return cells
-    at = int(str(wanted.cell))
+    at = int(str(change.cell))
     old = cells.pop(at)
-    if wanted.operation == "move":
-        cells.insert(int(wanted.index or 0), old)
-    elif wanted.operation == "replace":
+    if change.operation == "move":
+        cells.insert(int(change.index or 0), old)
+    elif change.operation == "replace":
         assert after is not None
         was_code = old[1] is not None
         outputs = old[1] if was_code and after.type == "code" else [] if after.type == "code" else None
@@ -431,9 +431,9 @@ async def test_text_tools_leave_a_notebook_valid(
     path.write_text('{\n"cells": []}\n')
     patch = "*** Begin Patch\n*** Update File: a.ipynb\n@@\n-{\n+[\n*** End Patch"
     ws = await open_workspace(directory=tmp_path)
-    given = {"patchText": patch} if arguments is None else {"filePath": "a.ipynb", **arguments}
+    tool_input = {"patchText": patch} if arguments is None else {"filePath": "a.ipynb", **arguments}
     with pytest.raises(ToolError, match=r"not be a valid notebook.*Use notebook_edit"):
-        await ws.start(name, given, by="user").run()
+        await ws.start(name, tool_input, by="user").run()
     assert path.read_text() == '{\n"cells": []}\n'
     path.write_text("{")  # damaged already: it may be repaired step by step
     await ws.start("write", {"filePath": "a.ipynb", "content": "{ "}, by="user").run()

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.anyio
 
 
 def put(folder: Path, name: str, body: str = "# Demo\n\nDo things.", description: str = "A demo skill") -> Path:
-    place = folder / ".opencode/skills" / name.replace("/", "_")
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n---\n\n{body}\n")
-    return place
+    skill = folder / ".opencode/skills" / name.replace("/", "_")
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n---\n\n{body}\n")
+    return skill
 
 
 async def described(ws: Workspace, agent: str = "build") -> Any:
@@ -35,35 +35,35 @@ async def described(ws: Workspace, agent: str = "build") -> Any:
 async def test_gives_the_text_the_folder_and_some_files(
     workspace: Workspace, project: Path, approver: Approver
 ) -> None:
-    place = put(project, "demo", body="\ufeff\n\n# Demo\n\nDo things.\n\n")
+    skill = put(project, "demo", body="\ufeff\n\n# Demo\n\nDo things.\n\n")
     for name in ("extra.txt", ".hidden", "scripts/run.py", "my SKILL.md.bak", ".git/config"):
-        (place / name).parent.mkdir(exist_ok=True)
-        (place / name).write_text("x")
-    (place / "link").symlink_to(project)
+        (skill / name).parent.mkdir(exist_ok=True)
+        (skill / name).write_text("x")
+    (skill / "link").symlink_to(project)
     result = await workspace.call("skill", {"name": "demo"})
     assert result.title == "Loaded skill: demo"
-    assert result.metadata == {"name": "demo", "dir": str(place), "truncated": False}
+    assert result.metadata == {"name": "demo", "dir": str(skill), "truncated": False}
     head, _, files = result.output.partition("<skill_files>\n")
     assert head == (
         '<skill_content name="demo">\n# Skill: demo\n\n# Demo\n\nDo things.\n\n'
-        f"Base directory for this skill: {place}\n"
+        f"Base directory for this skill: {skill}\n"
         "Relative paths in this skill (e.g., scripts/, reference/) are relative to this base directory.\n"
         "Note: file list is sampled.\n\n"
     )
     *listed, close, end = files.split("\n")
-    assert listed == [f"<file>{place}/{name}</file>" for name in (".hidden", "extra.txt", "scripts/run.py")]
+    assert listed == [f"<file>{skill}/{name}</file>" for name in (".hidden", "extra.txt", "scripts/run.py")]
     assert (close, end) == ("</skill_files>", "</skill_content>")
     [ask] = approver.asks
     assert (ask.permission, ask.patterns, ask.always, ask.metadata) == ("skill", ["demo"], ["demo"], {})
 
 
 async def test_at_most_ten_files(workspace: Workspace, project: Path) -> None:
-    place = put(project, "many")
+    skill = put(project, "many")
     for i in range(200):
-        (place / f"f{i:03}.txt").write_text("x")
+        (skill / f"f{i:03}.txt").write_text("x")
     output = (await workspace.call("skill", {"name": "many"})).output
     assert output.count("<file>") == 10
-    assert f"<file>{place}/f009.txt</file>" in output
+    assert f"<file>{skill}/f009.txt</file>" in output
 
 
 async def test_without_files(workspace: Workspace, project: Path) -> None:
@@ -151,12 +151,12 @@ async def test_a_model_is_told_of_them(open_workspace: OpenWorkspace, project: P
 async def test_its_files_can_be_read_without_asking(
     open_workspace: OpenWorkspace, tmp_path: Path, approver: Approver
 ) -> None:
-    place = put(tmp_path / "home", "mine")
-    (place / "scripts").mkdir()
-    (place / "scripts/run.py").write_text("print(1)\n")
+    skill = put(tmp_path / "home", "mine")
+    (skill / "scripts").mkdir()
+    (skill / "scripts/run.py").write_text("print(1)\n")
     ws = await open_workspace({}, approve=approver)
-    assert str(place / "scripts/run.py") in (await ws.call("skill", {"name": "mine"})).output
-    assert "print(1)" in (await ws.call("read", {"filePath": str(place / "scripts/run.py")})).output
+    assert str(skill / "scripts/run.py") in (await ws.call("skill", {"name": "mine"})).output
+    assert "print(1)" in (await ws.call("read", {"filePath": str(skill / "scripts/run.py")})).output
     assert not approver.asks
     (tmp_path / "home/other.txt").write_text("x")
     await ws.call("read", {"filePath": str(tmp_path / "home/other.txt")})
@@ -164,10 +164,10 @@ async def test_its_files_can_be_read_without_asking(
 
 
 async def test_a_skill_that_goes_away_in_between(workspace: Workspace, project: Path, approver: Approver) -> None:
-    place = put(project, "brief")
+    skill = put(project, "brief")
 
     def answer(request: Any) -> str:
-        (place / "SKILL.md").unlink()
+        (skill / "SKILL.md").unlink()
         return "once"
 
     approver.reply = answer
@@ -235,10 +235,10 @@ async def test_downloads_what_a_url_offers_once(project: Path, tmp_path: Path, s
         async with Workspace(project, config, data_dir=tmp_path / "data", store=False) as ws:
             assert "<name>far</name>" in (await described(ws)).description
             result = await ws.call("skill", {"name": "far"})
-            place = Path(result.metadata["dir"])
-            assert place.is_relative_to(tmp_path / "data/skills")
-            assert f"<file>{place}/scripts/a b.py</file>" in result.output
-            assert (place / "scripts/a b.py").read_bytes() == b"print(1)\n"
+            skill = Path(result.metadata["dir"])
+            assert skill.is_relative_to(tmp_path / "data/skills")
+            assert f"<file>{skill}/scripts/a b.py</file>" in result.output
+            assert (skill / "scripts/a b.py").read_bytes() == b"print(1)\n"
     assert sorted(site.asked) == sorted(
         ["/skills/index.json"] * 2 + ["/skills/far/SKILL.md", "/skills/far/scripts/a%20b.py"]
     )

@@ -54,7 +54,7 @@ def task(agent: str = "general", prompt: str = "look", **more: Any) -> list[Any]
 
 def script(main: list[dict[str, Any]], **agents: list[dict[str, Any]]) -> Callable[[Request], dict[str, Any]]:
     """What each agent says, turn by turn; the main one's first."""
-    turns = {agent: iter(said) for agent, said in {"build": main, "plan": main, **agents}.items()}
+    turns = {agent: iter(turn_list) for agent, turn_list in {"build": main, "plan": main, **agents}.items()}
     return lambda request: next(turns[request.agent])
 
 
@@ -113,28 +113,30 @@ async def test_a_task_and_its_result(ws: Workspace, project: Path) -> None:
     names = {spec.name for spec in model.requests[1].tools}
     assert "read" in names and not names & {"todowrite", "todoread", "task"}
 
-    mine = [one for one in updates if one.get("tool") == "task"]
-    running = [one["state"] for one in mine if one["state"]["status"] == "running" and "metadata" in one["state"]]
+    mine = [update for update in updates if update.get("tool") == "task"]
+    running = [
+        update["state"] for update in mine if update["state"]["status"] == "running" and "metadata" in update["state"]
+    ]
     assert running and all(state["title"] == "Look around" for state in running)
     assert running[0]["metadata"]["sessionId"] == child.id
-    inner = next(one for one in updates if one.get("tool") == "read")
+    inner = next(update for update in updates if update.get("tool") == "read")
     assert inner["sessionID"] == child.id
 
 
 async def test_the_childs_calls_stand_inside_the_tasks_call(ws: Workspace, approver: Approver) -> None:
     command = ["bash", {"command": "true", "description": "Nothing"}]
     model = FakeModel(script([{"calls": [task()]}, {"text": "x"}], general=[{"calls": [command]}, {"text": "ok"}]))
-    seen: list[Call] = []
-    told: list[ToolPart] = []
+    outer_calls: list[Call] = []
+    updates: list[ToolPart] = []
     run = ws.sessions.prompt("go", model=model)
 
-    def changed(_: Any, kind: str, thing: Any) -> None:
+    def changed(_: Any, kind: str, value: Any) -> None:
         if kind == "call":
-            seen.append(thing)
-            thing.on_update = told.append
+            outer_calls.append(value)
+            value.on_update = updates.append
 
     def reply(request: Any) -> str:
-        (outer,) = seen
+        (outer,) = outer_calls
         (inner,) = outer.children
         assert request.tool["callID"] == inner.part.call_id  # the ask comes from the child's call,
         assert inner.parent is outer and outer.waiting == 1  # and the outer one waits with it
@@ -145,8 +147,8 @@ async def test_the_childs_calls_stand_inside_the_tasks_call(ws: Workspace, appro
     run.on_change = changed
     await run
     assert len(approver.named("bash")) == 1
-    assert seen[0].part.waited > 0
-    assert len(run.calls) == 1 and len(told) > 3
+    assert outer_calls[0].part.waited > 0
+    assert len(run.calls) == 1 and len(updates) > 3
 
 
 async def test_what_is_asked_and_who_is_known(ws: Workspace, approver: Approver) -> None:
@@ -154,7 +156,7 @@ async def test_what_is_asked_and_who_is_known(ws: Workspace, approver: Approver)
     ws.permissions.approved.clear()
     (decision,) = await ws.dry_run("task", arguments)
     assert (decision.permission, decision.patterns) == ("task", ["general"])
-    assert ws.sessions.list() == [] or all(one.parent_id is None for one in ws.sessions.list())
+    assert ws.sessions.list() == [] or all(session.parent_id is None for session in ws.sessions.list())
     with pytest.raises(ToolError, match=r"Unknown agent type: nobody is not a valid agent type.*general, explore"):
         await ws.call("task", {**arguments, "subagent_type": "nobody"})
     with pytest.raises(PermissionDeniedError):
@@ -205,8 +207,8 @@ async def test_going_on_with_an_earlier_task(ws: Workspace, name: str) -> None:
     turns: Iterator[dict[str, Any]] = iter([{"calls": [task("general", "more", **{name: id})]}, {"text": "y"}])
     answer = await ask(ws, again, session=answer.session)
     assert answer.calls[0].state.metadata["sessionId"] == id
-    said = [turn for turn in again.requests[1].turns if turn.role == "assistant"]
-    assert len(said) == 1  # it knows what it said before
+    answers = [turn for turn in again.requests[1].turns if turn.role == "assistant"]
+    assert len(answers) == 1  # it knows what it said before
     child = await ws.sessions.open(id)
     assert [m.text for m in child.messages if m.role == "user"] == ["look", "more"]
 
@@ -274,15 +276,15 @@ async def test_tasks_within_tasks_and_how_deep(ws: Workspace) -> None:
 
 
 async def test_several_side_by_side(ws: Workspace) -> None:
-    began, both = [0], asyncio.Event()
+    began, all_started = [0], asyncio.Event()
 
     class Waiting(FakeModel):
         async def stream(self, request: Request) -> Any:
             if request.agent == "general":
                 began[0] += 1
                 if began[0] == 3:
-                    both.set()
-                await asyncio.wait_for(both.wait(), 10)
+                    all_started.set()
+                await asyncio.wait_for(all_started.wait(), 10)
             async for event in super().stream(request):
                 yield event
 
@@ -335,7 +337,7 @@ async def test_a_child_that_was_stopped_by_itself(ws: Workspace) -> None:
     run = ws.sessions.prompt("go", model=Two(child, [{"calls": [task()]}, {"text": "I see"}]))
     work = asyncio.create_task(run.run())
     await asyncio.wait_for(child.hanging.wait(), 5)
-    inner = next(one for one in ws.sessions.list() if one.parent_id is not None)
+    inner = next(session for session in ws.sessions.list() if session.parent_id is not None)
     assert inner.run is not None
     inner.run.abort()
     answer = await asyncio.wait_for(work, 5)

@@ -22,7 +22,7 @@ from opencode_jupyter.core.errors import ToolError
 pytestmark = pytest.mark.anyio
 
 
-def said(text: str, value: Any = None) -> Any:
+def answer_of(text: str, value: Any = None) -> Any:
     return SimpleNamespace(text=text, value=value)
 
 
@@ -48,7 +48,7 @@ def at(folder: Path) -> Any:
     ],
 )
 async def test_what_comes_with_the_package(scorer: Any, expected: Any, text: str, value: Any, passes: bool) -> None:
-    result = await score("s", scorer, Case("q", expected), said(text, value), at(Path()))
+    result = await score("s", scorer, Case("q", expected), answer_of(text, value), at(Path()))
     assert result["s"].good is passes
     assert bool(result["s"].why) is not passes
 
@@ -57,18 +57,18 @@ async def test_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.bin").write_bytes(b"\x00\xff")
     case = Case("q", {"a.txt": "one\n", "b.bin": b"\x00\xff", "gone.txt": None, "sub/c.txt": "three"})
-    result = files_equal(case, said(""), at(tmp_path))
+    result = files_equal(case, answer_of(""), at(tmp_path))
     assert (result.value, result.passed) == (0.75, False)
     assert result.why == "not as expected: sub/c.txt"
     with pytest.raises(TypeError, match="dict of file names"):
-        files_equal(Case("q", "text"), said(""), at(tmp_path))
+        files_equal(Case("q", "text"), answer_of(""), at(tmp_path))
 
 
 async def test_a_command(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one")
-    good = (await score("c", command("grep -q one a.txt"), Case("q"), said(""), at(tmp_path)))["c"]
-    bad = (await score("c", command("echo what is wrong; exit 3"), Case("q"), said(""), at(tmp_path)))["c"]
-    slow = (await score("c", command("sleep 30", timeout=0.2), Case("q"), said(""), at(tmp_path)))["c"]
+    good = (await score("c", command("grep -q one a.txt"), Case("q"), answer_of(""), at(tmp_path)))["c"]
+    bad = (await score("c", command("echo what is wrong; exit 3"), Case("q"), answer_of(""), at(tmp_path)))["c"]
+    slow = (await score("c", command("sleep 30", timeout=0.2), Case("q"), answer_of(""), at(tmp_path)))["c"]
     assert good.good
     assert bad.why == "ended with 3: what is wrong"
     assert "124" in slow.why
@@ -84,19 +84,19 @@ async def test_own_scorers() -> None:
 
     named = scorers_of([later, Shout(), exact])
     assert list(named) == ["later", "Shout", "exact"]
-    assert await score("later", later, Case("q"), said("abc"), at(Path())) == {
+    assert await score("later", later, Case("q"), answer_of("abc"), at(Path())) == {
         "later.length": Score(3.0),
         "later.kind": Score(1.0),
     }
-    assert (await score("x", Shout(), Case("q"), said("ABC"), at(Path())))["x"].value == 1.0
+    assert (await score("x", Shout(), Case("q"), answer_of("ABC"), at(Path())))["x"].value == 1.0
     with pytest.raises(TypeError, match="must return a bool"):
-        await score("x", lambda *_: "good", Case("q"), said(""), at(Path()))
+        await score("x", lambda *_: "good", Case("q"), answer_of(""), at(Path()))
     with pytest.raises(TypeError, match="NaN"):
-        await score("x", lambda *_: math.nan, Case("q"), said(""), at(Path()))
+        await score("x", lambda *_: math.nan, Case("q"), answer_of(""), at(Path()))
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("scorers", "error", "message"),
     [
         ([], ValueError, "at least one scorer"),
         ([exact, exact], ValueError, "two scorers are named exact"),
@@ -104,9 +104,9 @@ async def test_own_scorers() -> None:
         ("exact", TypeError, "must be a function"),
     ],
 )
-def test_what_is_no_scorer(given: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        scorers_of(given)
+def test_what_is_no_scorer(scorers: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        scorers_of(scorers)
 
 
 def test_cases_in_every_form() -> None:
@@ -125,7 +125,7 @@ def test_cases_in_every_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("cases", "error", "message"),
     [
         ([], ValueError, "no cases"),
         ("text", TypeError, "a list of cases"),
@@ -137,9 +137,9 @@ def test_cases_in_every_form() -> None:
         ([3], TypeError, "case 0 is 3"),
     ],
 )
-def test_what_is_no_case(given: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        cases_of(given)
+def test_what_is_no_case(cases: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        cases_of(cases)
 
 
 async def test_files_and_setup_are_laid(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ async def test_200_runs_and_a_worker_killed_on_the_way(ws: Workspace, processes:
     assert written == {f"{i}.txt": f"number {i}" for i in range(200)}
     assert len({outcome.worker for outcome in results}) >= 3, "the others go on; a new one may come too late"
     lost = [outcome for outcome in results if outcome.attempts > 1]
-    assert all(one.worker == killed for outcome in lost for one in outcome.lost)
+    assert all(loss.worker == killed for outcome in lost for loss in outcome.lost)
     # whole sessions came back, and are kept here
     assert ws.store is not None
     sessions = {outcome.session for outcome in results}
@@ -165,46 +165,46 @@ async def test_a_run_that_ends_every_worker_is_given_up(ws: Workspace, processes
 
 
 async def test_asks_come_back(tmp_path: Path, client: Client, script: str) -> None:
-    asked: list[Any] = []
+    own_requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request)
+        own_requests.append(request)
         return "once"
 
     config = {"permission": {"edit": "ask"}, "snapshot": False}
     async with Workspace(tmp_path, config, data_dir=tmp_path / "d", approve=approve) as ws:
-        seen: list[Any] = []
+        requests: list[Any] = []
 
         async def mine(request: Any) -> Any:
-            seen.append(request)
+            requests.append(request)
             await asyncio.sleep(0.1)
             return ("reject", "not this one") if "1.txt" in str(request.patterns) else "once"
 
         results = await ws.map(["write 0", "write 1"], model=script, client=client, on_ask=mine)
-        assert {tuple(request.patterns) for request in seen} == {("out/0.txt",), ("out/1.txt",)}
+        assert {tuple(request.patterns) for request in requests} == {("out/0.txt",), ("out/1.txt",)}
         assert (tmp_path / "out" / "0.txt").exists()
         assert not (tmp_path / "out" / "1.txt").exists()
         assert "not this one" in results[1].answer.calls[0].state.error
-        assert not asked
+        assert not own_requests
         assert not ws.permissions.pending()
 
 
 async def test_asks_reach_the_workspaces_own_approver(tmp_path: Path, client: Client, script: str) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request)
+        requests.append(request)
         return "always"
 
     config = {"permission": {"edit": "ask"}, "snapshot": False}
     async with Workspace(tmp_path, config, data_dir=tmp_path / "d", approve=approve) as ws:
         nobody = await ws.map(["write 7"], model=script, client=client, on_ask="reject")
         assert "denies every permission request" in nobody[0].answer.calls[0].state.error
-        assert not asked
+        assert not requests
         results = await ws.map([f"write {i}" for i in range(6)], model=script, client=client, concurrency=1)
         assert not results.errors
-        assert len(asked) == 1, "allowed for the session: of all runs"
-        assert asked[0].permission == "edit"
+        assert len(requests) == 1, "allowed for the session: of all runs"
+        assert requests[0].permission == "edit"
 
 
 async def test_the_scheduler_keeps_no_key_in_graph_plugins_events_or_log(
@@ -218,7 +218,7 @@ async def test_the_scheduler_keeps_no_key_in_graph_plugins_events_or_log(
     def key_ends_with(ctx: Any) -> str:
         return str(ctx.workspace.config.data["provider"]["mine"]["options"]["apiKey"][-4:])
 
-    def seen(dask_scheduler: Any = None) -> list[str]:
+    def scheduler_text(dask_scheduler: Any = None) -> list[str]:
         tasks = [repr(vars(t) if hasattr(t, "__dict__") else t.run_spec) for t in dask_scheduler.tasks.values()]
         states = [repr(getattr(t, "run_spec", "")) for t in dask_scheduler.tasks.values()]
         plugins = repr(list(dask_scheduler.worker_plugins.values()))
@@ -238,10 +238,10 @@ async def test_the_scheduler_keeps_no_key_in_graph_plugins_events_or_log(
         looked: list[str] = []
         many = ws.map([("key_ends_with", {})] * 6 + ["write 1", "fail"], model=script, client=client)
         async for outcome in many:
-            looked += await asyncio.to_thread(client.run_on_scheduler, seen)
+            looked += await asyncio.to_thread(client.run_on_scheduler, scheduler_text)
             if outcome.index < 6:
                 assert outcome.text == KEY[-4:], "the worker has the key"
-        looked += await asyncio.to_thread(client.run_on_scheduler, seen)
+        looked += await asyncio.to_thread(client.run_on_scheduler, scheduler_text)
         logs = await asyncio.to_thread(client.get_worker_logs)
         assert any(many.settings.batch in text for text in looked), "the look sees the batch"
         assert KEY not in repr(logs)
@@ -323,16 +323,16 @@ async def test_an_evaluation_scored_on_the_workers(ws: Workspace, client: Client
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"client": "tcp://127.0.0.1:1"}, TypeError, "takes a distributed.Client"),
         ({"model": object()}, TypeError, "given by name"),
     ],
 )
 async def test_what_does_not_go(
-    ws: Workspace, client: Client, options: dict[str, Any], error: type[Exception], said: str
+    ws: Workspace, client: Client, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         await ws.map(["a"], **{"client": client, **options})
 
 

@@ -60,7 +60,7 @@ async def names(project: Project, query: str, limit: int = 5) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "expected"),
     [
         ("remove a directory tree", "files.py:drop_folder"),
         ("download a web page", "files.py:fetch_page"),
@@ -72,8 +72,8 @@ async def names(project: Project, query: str, limit: int = 5) -> list[str]:
         ("wobble and zigzag", "files.py:_x"),
     ],
 )
-async def test_finds_by_what_it_does(project: Project, query: str, wanted: str) -> None:
-    assert (await names(project, query))[0] == wanted
+async def test_finds_by_what_it_does(project: Project, query: str, expected: str) -> None:
+    assert (await names(project, query))[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ async def test_only_what_changed_is_read(project: Project, root: Path, monkeypat
 async def test_many_files_are_read_by_children(project: Project, root: Path) -> None:
     for i in range(service.MAX_HERE + 80):
         (root / f"m{i}.py").write_text(f'def handler{i}():\n    """Answer number{i}."""\n')
-    seen: list[tuple[int, int, str]] = []
-    hits = await project.search("handler77", 3, lambda *state: seen.append(state))
+    states: list[tuple[int, int, str]] = []
+    hits = await project.search("handler77", 3, lambda *state: states.append(state))
     assert hits[0].symbol == "handler77"
-    assert seen[0][0] == 0
+    assert states[0][0] == 0
     # files of the last moment are read again after that
-    assert (service.MAX_HERE + 82, service.MAX_HERE + 82) in [(done, total) for done, total, _ in seen]
+    assert (service.MAX_HERE + 82, service.MAX_HERE + 82) in [(done, total) for done, total, _ in states]
 
 
 async def test_a_cancelled_indexing_leaves_a_valid_index(project: Project, root: Path) -> None:
@@ -153,13 +153,13 @@ def _status(pid: str) -> str:
 async def test_two_notebooks_at_once(root: Path, tmp_path: Path) -> None:
     for i in range(200):
         (root / f"m{i}.py").write_text(f"def handler{i}(): pass\n")
-    one, two = (Project(root, tmp_path / "data" / "index.db") for _ in range(2))
-    found = await asyncio.gather(one.search("handler7", 1), two.search("handler9", 1))
-    assert [hits[0].symbol for hits in found] == ["handler7", "handler9"]
+    first, second = (Project(root, tmp_path / "data" / "index.db") for _ in range(2))
+    results = await asyncio.gather(first.search("handler7", 1), second.search("handler9", 1))
+    assert [hits[0].symbol for hits in results] == ["handler7", "handler9"]
     (root / "m7.py").write_text("def other7(): pass\n")
-    assert (await one.search("other7", 1))[0].symbol == "other7"
-    assert (await two.search("other7", 1))[0].symbol == "other7"
-    store = IndexStore(one.file)
+    assert (await first.search("other7", 1))[0].symbol == "other7"
+    assert (await second.search("other7", 1))[0].symbol == "other7"
+    store = IndexStore(first.file)
     assert len(store.files()) == 202
     pieces = store.connection.execute("SELECT count(*) FROM pieces WHERE symbol LIKE 'handler%'").fetchone()[0]
     assert pieces == 199
@@ -193,12 +193,12 @@ async def test_a_broken_index_is_made_anew(project: Project, root: Path, tmp_pat
 
 
 def test_a_foreign_file_is_told_from_ours(tmp_path: Path) -> None:
-    place = tmp_path / "x.db"
-    connection = sqlite3.connect(place)
+    path = tmp_path / "x.db"
+    connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE mine(x)")
     connection.close()
     with pytest.raises(CorruptIndexError):
-        IndexStore(place)
+        IndexStore(path)
 
 
 async def test_an_index_that_vanishes_is_made_anew(project: Project) -> None:
@@ -211,9 +211,9 @@ async def test_an_index_that_vanishes_is_made_anew(project: Project) -> None:
 async def test_which_files_are_searched(project: Project, root: Path) -> None:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / ".gitignore").write_text("ignored/\n")
-    for number, place in enumerate(("ignored", "env/lib", ".hidden", "node_modules/x", "kept")):
-        (root / place).mkdir(parents=True)
-        (root / place / "a.py").write_text(f"def zebra(place{number}): pass\n")
+    for number, folder in enumerate(("ignored", "env/lib", ".hidden", "node_modules/x", "kept")):
+        (root / folder).mkdir(parents=True)
+        (root / folder / "a.py").write_text(f"def zebra(place{number}): pass\n")
     (root / "env" / "pyvenv.cfg").write_text("")
     (root / "data.csv").write_text("zebra\n")
     (root / "binary.py").write_bytes(b"def zebra(binary): pass\n\0")
@@ -224,9 +224,9 @@ async def test_which_files_are_searched(project: Project, root: Path) -> None:
     (root / "latin.py").write_bytes(b"# \xe9\ndef zebra(latin): pass\n")
     (root / "odd 'name\n.py").write_text("def zebra(odd): pass\n")
     (root / "large.py").write_text("x = 1  # zebra\n" * 200_000)
-    found = {name for name in await names(project, "zebra", 50) if name.endswith("zebra")}
-    wanted = {"kept/a.py", "broken.py", "latin.py", "odd 'name\n.py"}
-    assert found == {f"{name}:zebra" for name in wanted}
+    symbols = {name for name in await names(project, "zebra", 50) if name.endswith("zebra")}
+    expected = {"kept/a.py", "broken.py", "latin.py", "odd 'name\n.py"}
+    assert symbols == {f"{name}:zebra" for name in expected}
 
 
 async def test_works_without_ripgrep(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
