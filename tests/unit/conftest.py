@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.asking import service
-from tests.support.config_place import place
+from tests.support.config_layout import layout
 from tests.support.plugin_folders import plugin_folders
 
-__all__ = ["place", "plugin_folders", "service"]
+__all__ = ["layout", "plugin_folders", "service"]

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from opencode_jupyter.core.config.frontmatter import split
 from opencode_jupyter.core.errors import ConfigError
 from opencode_jupyter.core.permission import Rule
-from tests.support.config_place import Place
+from tests.support.config_layout import ConfigLayout
 
 # ---- mistakes that are worked around
 
 
-def test_mistakes_are_said_with_their_line_and_the_rest_is_used(place: Place) -> None:
-    path = place.write(
-        place.here / "opencode.jsonc",
+def test_mistakes_are_said_with_their_line_and_the_rest_is_used(layout: ConfigLayout) -> None:
+    path = layout.write(
+        layout.here / "opencode.jsonc",
         """{
   "permision": {"bash": "deny"},
   "permission": {
@@ -36,7 +36,7 @@ def test_mistakes_are_said_with_their_line_and_the_rest_is_used(place: Place) ->
   "model": "a/b"
 }""",
     )
-    config = place.load()
+    config = layout.load()
     assert sorted((w.line or 0, w.key) for w in config.warnings) == [
         (2, "permision"),
         (4, "permission.bash.git *"),
@@ -49,55 +49,56 @@ def test_mistakes_are_said_with_their_line_and_the_rest_is_used(place: Place) ->
         (13, "tools.read"),
     ]
     assert all(w.path == str(path) and str(w).startswith(f"{path}:{w.line}: ") for w in config.warnings)
-    said = "\n".join(map(str, config.warnings))
-    assert "did you mean permission?" in said and "did you mean allow?" in said and "did you mean primary?" in said
+    text = "\n".join(map(str, config.warnings))
+    assert "did you mean permission?" in text and "did you mean allow?" in text and "did you mean primary?" in text
     assert config.data["model"] == "a/b" and "snapshot" not in config.data
     assert config.data["experimental"] == {"mcp_timeout": 5}
     assert config.data["agent"] == {"a": {"temperature": 0.5}}
 
 
-def test_a_permission_that_is_not_understood_asks(place: Place) -> None:
-    place.write(
-        place.here / "opencode.json", {"permission": {"*": "allow", "bash": "dney", "edit": {"*": 0}, "read": ["deny"]}}
+def test_a_permission_that_is_not_understood_asks(layout: ConfigLayout) -> None:
+    layout.write(
+        layout.here / "opencode.json",
+        {"permission": {"*": "allow", "bash": "dney", "edit": {"*": 0}, "read": ["deny"]}},
     )
-    assert [r.action for r in place.load().permission_rules] == ["allow", "ask", "ask", "ask"]
+    assert [r.action for r in layout.load().permission_rules] == ["allow", "ask", "ask", "ask"]
     for value in (5, None, ["deny"], "everything", False):
-        place.write(place.here / "opencode.json", {"permission": value})
-        config = place.load()
+        layout.write(layout.here / "opencode.json", {"permission": value})
+        config = layout.load()
         assert config.permission_rules == [Rule("*", "*", "ask")] and len(config.warnings) == 1
 
 
-def test_a_mistake_in_toml_has_its_key(place: Place) -> None:
-    place.write(
-        place.here / ".opencode" / "config.toml",
+def test_a_mistake_in_toml_has_its_key(layout: ConfigLayout) -> None:
+    layout.write(
+        layout.here / ".opencode" / "config.toml",
         'modell = "x"\n\n[permission]\nedit = "ask"\n[permission.bash]\n"rm *" = "no"\n',
     )
-    assert [w.key for w in place.load().warnings] == ["modell", "permission.bash.rm *"]
+    assert [w.key for w in layout.load().warnings] == ["modell", "permission.bash.rm *"]
 
 
 # ---- agents in files
 
 
-def test_modes_become_primary_agents(place: Place) -> None:
-    place.write(
-        place.here / "opencode.json",
+def test_modes_become_primary_agents(layout: ConfigLayout) -> None:
+    layout.write(
+        layout.here / "opencode.json",
         {"mode": {"m": {"prompt": "p", "permission": {"bash": "ask"}}}, "agent": {"m": {"steps": 3}}},
     )
-    config = place.load()
+    config = layout.load()
     assert config.data["agent"] == {"m": {"steps": 3, "prompt": "p", "permission": {"bash": "ask"}, "mode": "primary"}}
     assert "mode" not in config.data
     assert config.rules("agent", "m", "permission")[0].origin == os.path.join("a", "b", "opencode.json")
 
 
-def test_agents_written_as_markdown(place: Place) -> None:
-    folder = place.here / ".opencode"
-    place.write(
+def test_agents_written_as_markdown(layout: ConfigLayout) -> None:
+    folder = layout.here / ".opencode"
+    layout.write(
         folder / "agent" / "nested" / "child.md",
         "---\ndescription: Looks: at things\npermission:\n  bash:\n    'git *': allow\n---\n\nYou look.\n",
     )
-    place.write(folder / "agents" / "plain.md", "No fields at all.")
-    place.write(folder / "modes" / "m.md", "---\nmode: subagent\n---\nMode.")
-    agents = place.load().data["agent"]
+    layout.write(folder / "agents" / "plain.md", "No fields at all.")
+    layout.write(folder / "modes" / "m.md", "---\nmode: subagent\n---\nMode.")
+    agents = layout.load().data["agent"]
     assert agents == {
         "nested/child": {
             "description": "Looks: at things",
@@ -107,10 +108,10 @@ def test_agents_written_as_markdown(place: Place) -> None:
         "plain": {"prompt": "No fields at all."},
         "m": {"mode": "primary", "prompt": "Mode."},
     }
-    folder = place.home / ".config" / "opencode"
-    place.write(folder / "agent" / "bad.md", "---\ndescription: x\nwhat is this\n---\n")
+    folder = layout.home / ".config" / "opencode"
+    layout.write(folder / "agent" / "bad.md", "---\ndescription: x\nwhat is this\n---\n")
     with pytest.raises(ConfigError, match="not YAML") as caught:
-        place.load()
+        layout.load()
     assert caught.value.line == 3
 
 
@@ -161,15 +162,15 @@ def test_front_matter_is_read_or_refused(text: str) -> None:
     assert isinstance(line, int)
 
 
-def test_a_server_may_be_spread_over_files_but_must_be_whole(place: Place) -> None:
-    place.write(
-        place.tree / "opencode.json", {"mcp": {"x": {"type": "local", "command": ["x"]}, "gone": {"enabled": False}}}
+def test_a_server_may_be_spread_over_files_but_must_be_whole(layout: ConfigLayout) -> None:
+    layout.write(
+        layout.tree / "opencode.json", {"mcp": {"x": {"type": "local", "command": ["x"]}, "gone": {"enabled": False}}}
     )
-    path = place.write(
-        place.here / "opencode.json",
+    path = layout.write(
+        layout.here / "opencode.json",
         '{"mcp": {\n "x": {"timeout": 5},\n "y": {"type": "remote"},\n "z": {"type": "local", "url": "https://z"}\n}}',
     )
-    config = place.load()
+    config = layout.load()
     assert config.data["mcp"]["x"] == {"type": "local", "command": ["x"], "timeout": 5}
     assert [(w.line, w.key) for w in config.warnings] == [(3, "mcp.y"), (4, "mcp.z")]
     assert all(w.path == str(path) for w in config.warnings)

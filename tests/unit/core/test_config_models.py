@@ -23,9 +23,9 @@ SCHEMA = jsonschema.Draft202012Validator(json_schema())
 
 
 def checked(data: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    said: list[tuple[str, str]] = []
-    out = normalise(data, lambda keys, message: said.append((".".join(keys), message)))
-    return out, said
+    problems: list[tuple[str, str]] = []
+    out = normalise(data, lambda keys, message: problems.append((".".join(keys), message)))
+    return out, problems
 
 
 WHOLE: dict[str, Any] = {
@@ -68,15 +68,15 @@ WHOLE: dict[str, Any] = {
 
 
 def test_a_right_file_is_right_everywhere() -> None:
-    out, said = checked(WHOLE)
-    assert said == []
+    out, problems = checked(WHOLE)
+    assert problems == []
     assert list(out) == list(WHOLE)
     assert list(SCHEMA.iter_errors(WHOLE)) == []
     ConfigFile.model_validate(WHOLE, strict=True)
 
 
 @pytest.mark.parametrize(
-    ("data", "key", "words"),
+    ("data", "key", "message"),
     [
         (
             {"mcp": {"x": {"type": "local", "command": 5}}},
@@ -112,18 +112,18 @@ def test_a_right_file_is_right_everywhere() -> None:
         ({"permisions": {}}, "permisions", "did you mean permission?"),
     ],
 )
-def test_what_is_said_of_a_mistake(data: dict[str, Any], key: str, words: str) -> None:
-    _, said = checked(data)
-    assert [where for where, _ in said] == [key]
-    assert words in said[0][1]
+def test_what_is_said_of_a_mistake(data: dict[str, Any], key: str, message: str) -> None:
+    _, problems = checked(data)
+    assert [where for where, _ in problems] == [key]
+    assert message in problems[0][1]
 
 
 def test_the_rest_of_an_entry_is_kept() -> None:
-    out, said = checked(
+    out, problems = checked(
         {"mcp": {"x": {"type": "local", "command": ["a"], "timeout": "5"}, "y": 3}, "tool_output": {"max_lines": "a"}}
     )
     assert out == {"mcp": {"x": {"type": "local", "command": ["a"]}}, "tool_output": {}}
-    assert len(said) == 3
+    assert len(problems) == 3
 
 
 def test_the_given_data_is_not_changed() -> None:
@@ -133,9 +133,9 @@ def test_the_given_data_is_not_changed() -> None:
     assert json.dumps(data) == before
 
 
-@pytest.mark.parametrize("word", ["lint", "tests", "taskwarrior", "readme", "edit_cell", "github_list"])
-def test_tools_of_ones_own_are_no_slips(word: str) -> None:
-    assert checked({"permission": {word: "deny"}})[1] == []
+@pytest.mark.parametrize("name", ["lint", "tests", "taskwarrior", "readme", "edit_cell", "github_list"])
+def test_tools_of_ones_own_are_no_slips(name: str) -> None:
+    assert checked({"permission": {name: "deny"}})[1] == []
 
 
 VALUES = st.recursive(
@@ -159,14 +159,14 @@ FILES = st.dictionaries(
 
 @given(FILES)
 def test_what_is_left_is_right(data: dict[str, Any]) -> None:
-    out, said = checked(data)
+    out, problems = checked(data)
     again, more = checked(out)
     assert again == out
-    assert len(more) <= len(said)
+    assert len(more) <= len(problems)
     ours = {key: value for key, value in out.items() if key in known_keys()}
-    left = [e for e in SCHEMA.iter_errors(ours) if not str(e.message).startswith("nan")]
-    assert all("required" in str(e.message) or e.validator == "anyOf" for e in left), left
-    if not said and "nonsense" not in data:
+    errors = [e for e in SCHEMA.iter_errors(ours) if not str(e.message).startswith("nan")]
+    assert all("required" in str(e.message) or e.validator == "anyOf" for e in errors), errors
+    if not problems and "nonsense" not in data:
         assert not [e for e in SCHEMA.iter_errors(data) if e.validator not in ("anyOf", "required")]
 
 
@@ -221,13 +221,13 @@ def test_models_are_loaded_when_a_file_needs_them(tmp_path: Path) -> None:
         f"load_config({str(tmp_path)!r}, home={str(tmp_path)!r}, env={{'OPENCODE_TEST_MANAGED_CONFIG_DIR': '/none'}})\n"
         "print([m for m in sys.modules if m.startswith('opencode_jupyter.core.config.models')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("number", [0, 1, 0.0, 1.0])
 def test_a_number_is_neither_true_nor_false(number: float) -> None:
-    left, said = checked({"autoupdate": number})
-    assert left == {}
-    assert len(said) == 1
+    normalised, problems = checked({"autoupdate": number})
+    assert normalised == {}
+    assert len(problems) == 1
     assert checked({"autoupdate": False}) == ({"autoupdate": False}, [])

@@ -24,12 +24,12 @@ BROKEN = '{\n  "permission": {"bash": "deny"\n  "read": "allow"}\n}'
 @pytest.fixture
 def ip(tmp_path: Path) -> Iterator[Shell]:
     (tmp_path / "work" / ".git").mkdir(parents=True)
-    with shell(tmp_path) as made:
+    with shell(tmp_path) as instance:
         Path("a.txt").write_text("one\n")
-        yield made
+        yield instance
 
 
-def shown(error: BaseException) -> str:
+def traceback_text(error: BaseException) -> str:
     return "\n".join(error._render_traceback_())  # type: ignore[attr-defined]
 
 
@@ -40,7 +40,7 @@ def test_a_broken_file_is_shown_and_mended_without_a_restart(ip: Shell, line: st
     for _ in range(2):
         with pytest.raises(ConfigError) as caught:
             ip.run(line)
-        first, source, caret, advice = shown(caught.value).split("\n")
+        first, source, caret, advice = traceback_text(caught.value).split("\n")
         assert first.startswith(f"ConfigError: {path}:3: ")
         assert source[caret.index("^") :].startswith('"read"') and "no restart is needed" in advice
     path.write_text(BROKEN.replace('"deny"', '"deny",'))
@@ -51,10 +51,10 @@ def test_a_broken_file_is_shown_and_mended_without_a_restart(ip: Shell, line: st
 
 def test_a_folder_with_a_broken_file_is_not_worked_in(ip: Shell) -> None:
     assert "one" in ip.run("%tool read a.txt").output
-    other = Path("other")
-    other.mkdir()
-    (other / "opencode.json").write_text(BROKEN)
-    (other / "b.txt").write_text("two\n")
+    folder = Path("other")
+    folder.mkdir()
+    (folder / "opencode.json").write_text(BROKEN)
+    (folder / "b.txt").write_text("two\n")
     before = Path.cwd()
     ip.run("%cd -q other")
     for _ in range(2):  # the second time too: the rules of the old folder must not hold here
@@ -63,7 +63,7 @@ def test_a_folder_with_a_broken_file_is_not_worked_in(ip: Shell) -> None:
     assert ip.notebook.workspace.directory == before
     ip.run("%cd -q ..")
     assert "one" in ip.run("%tool read a.txt").output
-    (other / "opencode.json").write_text('{"permission": {"read": {"b.txt": "deny", "other/b.txt": "deny"}}}')
+    (folder / "opencode.json").write_text('{"permission": {"read": {"b.txt": "deny", "other/b.txt": "deny"}}}')
     ip.run("%cd -q other")
     with pytest.raises(PermissionDeniedError):
         ip.run("%tool read b.txt")
@@ -75,7 +75,7 @@ def test_a_changed_file_is_told_once_and_read_when_asked(ip: Shell) -> None:
     path.write_text('{"permission": {"read": "deny"}, "snapshot": 1}')
     with pytest.warns(UserWarning, match=r"opencode\.json changed since .* %tools reload") as warned:
         ip.run("%tool read a.txt")
-    assert {one.filename for one in warned} == {"opencode_jupyter"}  # not the cell's generated code
+    assert {warning.filename for warning in warned} == {"opencode_jupyter"}  # not the cell's generated code
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ip.run("%tool read a.txt")  # told once; and not in force before a person says so
@@ -201,7 +201,7 @@ def test_settings_of_the_config_file_hold(tmp_path: Path) -> None:
     ip = InteractiveShell.instance(config=config)
     try:
         ip.run_line_magic("load_ext", "opencode_jupyter")
-        [magics] = [one for one in ip.configurables if type(one).__name__ == "ToolMagics"]
+        [magics] = [item for item in ip.configurables if type(item).__name__ == "ToolMagics"]
         assert magics.notebook.settings == Settings(card_after=9.0, data_dir=str(tmp_path / "d"))
     finally:
         ip.run_line_magic("unload_ext", "opencode_jupyter")

@@ -8,48 +8,48 @@ import pytest
 
 from opencode_jupyter.core.config.load import load_config
 from opencode_jupyter.core.errors import ConfigError
-from tests.support.config_place import Place
+from tests.support.config_layout import ConfigLayout
 
 
-def managed(place: Place) -> Path:
-    return Path(place.env["OPENCODE_TEST_MANAGED_CONFIG_DIR"])
+def managed(layout: ConfigLayout) -> Path:
+    return Path(layout.env["OPENCODE_TEST_MANAGED_CONFIG_DIR"])
 
 
-def test_plugins_and_instructions_of_every_source_are_joined(place: Place) -> None:
-    place.env["OPENCODE_CONFIG"] = str(place.home / "named.json")
-    place.env["OPENCODE_CONFIG_CONTENT"] = '{"plugin": ["e", "a"], "instructions": ["i"]}'
-    place.write(place.home / ".config" / "opencode" / "opencode.json", {"plugin": ["a", "b"], "instructions": ["g"]})
-    place.write(place.home / "named.json", {"plugin": ["c"], "skills": {"paths": ["x"]}})
-    place.write(place.tree / "opencode.json", {"plugin": ["b", "d"], "skills": {"paths": ["y"]}})
-    place.write(managed(place) / "opencode.json", {"plugin": ["f"]})
-    data = place.load(overrides={"plugin": ["o"]}).data
+def test_plugins_and_instructions_of_every_source_are_joined(layout: ConfigLayout) -> None:
+    layout.env["OPENCODE_CONFIG"] = str(layout.home / "named.json")
+    layout.env["OPENCODE_CONFIG_CONTENT"] = '{"plugin": ["e", "a"], "instructions": ["i"]}'
+    layout.write(layout.home / ".config" / "opencode" / "opencode.json", {"plugin": ["a", "b"], "instructions": ["g"]})
+    layout.write(layout.home / "named.json", {"plugin": ["c"], "skills": {"paths": ["x"]}})
+    layout.write(layout.tree / "opencode.json", {"plugin": ["b", "d"], "skills": {"paths": ["y"]}})
+    layout.write(managed(layout) / "opencode.json", {"plugin": ["f"]})
+    data = layout.load(overrides={"plugin": ["o"]}).data
     assert data["plugin"] == ["a", "b", "c", "d", "e", "o", "f"]
     assert data["instructions"] == ["g", "i"]
     assert data["skills"] == {"paths": ["y"]}  # other lists are replaced
 
 
-def test_the_environment_has_the_last_word_on_permissions(place: Place) -> None:
-    place.write(place.tree / "opencode.json", {"permission": {"bash": "allow", "edit": "allow", "read": "allow"}})
-    place.write(managed(place) / "opencode.jsonc", '{"permission": {"edit": "ask", "bash": "ask"}} // the office')
-    place.env["OPENCODE_PERMISSION"] = '{"bash": "deny"}'
-    config = place.load(overrides={"permission": {"read": "ask"}})
-    said = {rule.permission: (rule.action, Path(rule.origin).name) for rule in config.permission_rules}
-    assert said == {
+def test_the_environment_has_the_last_word_on_permissions(layout: ConfigLayout) -> None:
+    layout.write(layout.tree / "opencode.json", {"permission": {"bash": "allow", "edit": "allow", "read": "allow"}})
+    layout.write(managed(layout) / "opencode.jsonc", '{"permission": {"edit": "ask", "bash": "ask"}} // the office')
+    layout.env["OPENCODE_PERMISSION"] = '{"bash": "deny"}'
+    config = layout.load(overrides={"permission": {"read": "ask"}})
+    rules = {rule.permission: (rule.action, Path(rule.origin).name) for rule in config.permission_rules}
+    assert rules == {
         "bash": ("deny", "OPENCODE_PERMISSION"),
         "edit": ("ask", "opencode.jsonc"),
         "read": ("ask", "the workspace's config"),
     }
 
 
-def test_an_agent_is_put_together_from_files_and_markdown(place: Place) -> None:
-    folder = place.here / ".opencode"
-    place.write(
-        place.tree / "opencode.json", {"agent": {"x": {"steps": 1, "temperature": 0.1, "tools": {"bash": False}}}}
+def test_an_agent_is_put_together_from_files_and_markdown(layout: ConfigLayout) -> None:
+    folder = layout.here / ".opencode"
+    layout.write(
+        layout.tree / "opencode.json", {"agent": {"x": {"steps": 1, "temperature": 0.1, "tools": {"bash": False}}}}
     )
-    place.write(folder / "opencode.json", {"agent": {"x": {"steps": 2, "description": "from json"}}})
-    place.write(folder / "agents" / "x.md", "---\ndescription: from markdown\ntools:\n  write: true\n---\nBe x.")
-    place.env["OPENCODE_CONFIG_CONTENT"] = '{"agent": {"x": {"temperature": 0.9}}}'
-    config = place.load()
+    layout.write(folder / "opencode.json", {"agent": {"x": {"steps": 2, "description": "from json"}}})
+    layout.write(folder / "agents" / "x.md", "---\ndescription: from markdown\ntools:\n  write: true\n---\nBe x.")
+    layout.env["OPENCODE_CONFIG_CONTENT"] = '{"agent": {"x": {"temperature": 0.9}}}'
+    config = layout.load()
     assert config.data["agent"]["x"] == {
         "steps": 2,
         "temperature": 0.9,
@@ -61,9 +61,9 @@ def test_an_agent_is_put_together_from_files_and_markdown(place: Place) -> None:
     assert config.origin("agent", "x", "prompt").endswith("x.md")
 
 
-def test_a_mistake_in_an_agents_file_names_the_file(place: Place) -> None:
-    path = place.write(place.here / ".opencode" / "agent" / "x.md", "---\nsteps: many\nmode: subagnet\n---\nText.")
-    config = place.load()
+def test_a_mistake_in_an_agents_file_names_the_file(layout: ConfigLayout) -> None:
+    path = layout.write(layout.here / ".opencode" / "agent" / "x.md", "---\nsteps: many\nmode: subagnet\n---\nText.")
+    config = layout.load()
     assert {(w.path, w.key) for w in config.warnings} == {(str(path), "agent.x.steps"), (str(path), "agent.x.mode")}
     assert config.data["agent"]["x"] == {"prompt": "Text."}
 
@@ -77,41 +77,43 @@ def test_a_mistake_in_an_agents_file_names_the_file(place: Place) -> None:
         ("\ud800", 1, "is not UTF-8 text"),
     ],
 )
-def test_the_error_of_a_broken_agents_file_says_where_it_is(place: Place, text: str, line: int, problem: str) -> None:
-    for folder in (place.here / ".opencode" / "agent", place.home / ".config" / "opencode" / "agent"):
+def test_the_error_of_a_broken_agents_file_says_where_it_is(
+    layout: ConfigLayout, text: str, line: int, problem: str
+) -> None:
+    for folder in (layout.here / ".opencode" / "agent", layout.home / ".config" / "opencode" / "agent"):
         folder.mkdir(parents=True)
         (folder / "broken.md").write_bytes(text.encode("utf-8", "surrogatepass"))
         with pytest.raises(ConfigError, match=problem) as caught:  # its rules are not to get lost
-            place.load()
+            layout.load()
         assert (caught.value.path, caught.value.line) == (str(folder / "broken.md"), line)
         (folder / "broken.md").unlink()
 
 
-def test_what_the_environment_brings_may_be_wrong(place: Place) -> None:
+def test_what_the_environment_brings_may_be_wrong(layout: ConfigLayout) -> None:
     for name in ("OPENCODE_CONFIG_CONTENT", "OPENCODE_PERMISSION"):
-        place.env[name] = "{"
+        layout.env[name] = "{"
         with pytest.raises(ConfigError) as caught:
-            place.load()
+            layout.load()
         assert caught.value.path == name
-        place.env[name] = "[]"
+        layout.env[name] = "[]"
         if name == "OPENCODE_PERMISSION":
-            assert [w.key for w in place.load().warnings] == ["permission"]
-            assert place.load().permission_rules[0].action == "ask"
+            assert [w.key for w in layout.load().warnings] == ["permission"]
+            assert layout.load().permission_rules[0].action == "ask"
         else:
             with pytest.raises(ConfigError, match="must be an object"):
-                place.load()
-        place.env[name] = "  "
-        assert place.load().data == ({} if name != "OPENCODE_PERMISSION" else {"permission": {}})
+                layout.load()
+        layout.env[name] = "  "
+        assert layout.load().data == ({} if name != "OPENCODE_PERMISSION" else {"permission": {}})
 
 
-def test_a_config_file_named_twice_is_read_in_both_places(place: Place) -> None:
-    path = place.write(place.here / "opencode.json", {"username": "project", "plugin": ["a"]})
-    place.write(place.tree / "opencode.json", {"username": "tree", "plugin": ["b"]})
-    place.env["OPENCODE_CONFIG"] = str(path)
-    config = place.load()
+def test_a_config_file_named_twice_is_read_in_both_places(layout: ConfigLayout) -> None:
+    path = layout.write(layout.here / "opencode.json", {"username": "project", "plugin": ["a"]})
+    layout.write(layout.tree / "opencode.json", {"username": "tree", "plugin": ["b"]})
+    layout.env["OPENCODE_CONFIG"] = str(path)
+    config = layout.load()
     assert config.data == {"username": "project", "plugin": ["a", "b"]}
-    place.env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
-    assert place.load().data == {"username": "project", "plugin": ["a"]}  # named on purpose
+    layout.env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    assert layout.load().data == {"username": "project", "plugin": ["a"]}  # named on purpose
 
 
 def test_it_records_which_files_came_with_the_project(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Project:
             permission, pattern, action, **more
         )
 
-    def saved(self, path: Path | None = None) -> Any:
+    def permissions(self, path: Path | None = None) -> Any:
         return json.loads((path or self.file).read_bytes())["permission"]
 
 
@@ -88,18 +88,18 @@ def test_without_version_control_the_folder_is_the_project(project: Project) -> 
 def test_where_the_rule_goes(project: Project, before: Any, after: Any) -> None:
     project.write(project.file, {"permission": before})
     assert project.save("bash", "git *") == project.file
-    assert project.saved() == (after or before)
-    assert [list(v) for v in project.saved().values() if isinstance(v, dict)] == [
+    assert project.permissions() == (after or before)
+    assert [list(v) for v in project.permissions().values() if isinstance(v, dict)] == [
         list(v) for v in (after or before).values() if isinstance(v, dict)
     ]
-    assert list(project.saved()) == list(after or before)
+    assert list(project.permissions()) == list(after or before)
 
 
 def test_an_action_for_all_stays_an_action(project: Project) -> None:
     project.save("webfetch", "*")
-    project.write(project.file, {"permission": {**project.saved(), "edit": "ask"}})
+    project.write(project.file, {"permission": {**project.permissions(), "edit": "ask"}})
     project.save("edit", "*", "deny")
-    assert project.saved() == {"webfetch": "allow", "edit": "deny"}
+    assert project.permissions() == {"webfetch": "allow", "edit": "deny"}
     with pytest.raises(ToolError, match="one action for all of webfetch"):
         project.save("webfetch", "https://a/*", "deny")
 
@@ -111,9 +111,9 @@ def test_every_other_byte_stays(project: Project) -> None:
     )
     project.write(project.file, codecs.BOM_UTF8 + text.encode())
     project.save("bash", "git *")
-    now = project.file.read_bytes().decode("utf-8")
+    content = project.file.read_bytes().decode("utf-8")
     head, tail = text.split('{"edit":"ask"}')
-    assert now == (
+    assert content == (
         "\ufeff" + head + '{\r\n\t\t"edit": "ask",\r\n\t\t"bash": {\r\n\t\t\t"git *": "allow"\r\n\t\t}\r\n\t}' + tail
     )
 
@@ -200,7 +200,7 @@ def test_a_file_nearer_by_is_overruled_from_the_later_one(project: Project) -> N
 def test_denies_stand_if_they_shall(project: Project) -> None:
     project.write(project.file, {"permission": {"bash": {"*": "ask", "git push *": "deny", "npm *": "ask"}}})
     project.save("bash", "git *", keep_denies=True)
-    assert list(project.saved()["bash"]) == ["*", "git *", "git push *", "npm *"]
+    assert list(project.permissions()["bash"]) == ["*", "git *", "git push *", "npm *"]
     assert [project.action("bash", c) for c in ("git push x", "git log")] == ["deny", "allow"]
     with pytest.raises(ToolError, match=r"bash git push \* deny"):
         project.save("bash", "git push *", keep_denies=True)
@@ -244,7 +244,7 @@ def test_a_link_within_the_project_stays_a_link(project: Project) -> None:
     project.file.symlink_to(actual)
     assert project.save("bash", "ls") == project.file
     assert project.file.is_symlink()
-    assert project.saved(actual) == {"bash": {"ls": "allow"}}
+    assert project.permissions(actual) == {"bash": {"ls": "allow"}}
 
 
 @pytest.mark.parametrize("content", [b'{"permission": []}', b'{"permission": {"bash": 5}}', b"[1]", b"\xff"])
@@ -266,7 +266,7 @@ def test_patterns_that_a_file_can_not_hold(project: Project, pattern: str) -> No
 @pytest.mark.parametrize("pattern", ['say "x" \\d é\n', "~/x/*", "caf\udce9 *", "// x"])
 def test_odd_patterns_come_back_as_they_were(project: Project, pattern: str) -> None:
     project.save("bash", pattern)
-    assert project.saved() == {"bash": {pattern: "allow"}}
+    assert project.permissions() == {"bash": {pattern: "allow"}}
     assert remove_rule(project.file, "bash", pattern)
 
 
@@ -339,27 +339,27 @@ def test_the_rule_decides_and_nothing_else_changes(
         assert evaluate(permission, pattern, after).action == action
         for key in ("bash", "edit", "bin", "read"):
             for text in texts:
-                was, now = evaluate(key, text, before), evaluate(key, text, after)
+                earlier, decision = evaluate(key, text, before), evaluate(key, text, after)
                 if key != permission or not match(text, pattern):
-                    assert now.action == was.action, (key, text, path)
-                elif keep and was.action == "deny":
-                    assert now.action == "deny", (key, text, path)
+                    assert decision.action == earlier.action, (key, text, path)
+                elif keep and earlier.action == "deny":
+                    assert decision.action == "deny", (key, text, path)
 
 
-@given(one=WORDS, other=WORDS, text=st.text(alphabet="ab ", max_size=6))
-def test_patterns_that_share_a_text_overlap(one: str, other: str, text: str) -> None:
-    if match(text, one) and match(text, other):
-        assert overlap(one, other)
+@given(first=WORDS, second=WORDS, text=st.text(alphabet="ab ", max_size=6))
+def test_patterns_that_share_a_text_overlap(first: str, second: str, text: str) -> None:
+    if match(text, first) and match(text, second):
+        assert overlap(first, second)
 
 
-@given(one=WORDS, other=WORDS, text=st.text(alphabet="ab ", max_size=6))
-def test_a_pattern_that_covers_another_fits_all_its_texts(one: str, other: str, text: str) -> None:
-    if covers(one, other) and match(text, other):
-        assert match(text, one)
+@given(wide=WORDS, narrow=WORDS, text=st.text(alphabet="ab ", max_size=6))
+def test_a_pattern_that_covers_another_fits_all_its_texts(wide: str, narrow: str, text: str) -> None:
+    if covers(wide, narrow) and match(text, narrow):
+        assert match(text, wide)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "meet"),
+    ("first", "second", "meet"),
     [
         ("git *", "git push *", True),
         ("git *", "ls *", False),
@@ -371,6 +371,6 @@ def test_a_pattern_that_covers_another_fits_all_its_texts(one: str, other: str, 
         ("*" * 2000, "?" * 2000, True),
     ],
 )
-def test_overlap(one: str, other: str, meet: bool) -> None:
-    assert overlap(one, other) is meet
-    assert overlap(other, one) is meet
+def test_overlap(first: str, second: str, meet: bool) -> None:
+    assert overlap(first, second) is meet
+    assert overlap(second, first) is meet

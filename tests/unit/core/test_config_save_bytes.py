@@ -60,7 +60,7 @@ def spread(data: Any, draw: Any, fillers: Any) -> str:
     return "".join(out)
 
 
-def place(folder: str) -> tuple[Path, Path, dict[str, Any]]:
+def locations(folder: str) -> tuple[Path, Path, dict[str, Any]]:
     root = Path(folder).resolve()
     home, tree = root / "home", root / "project"
     home.mkdir()
@@ -79,14 +79,14 @@ def test_a_file_with_comments_keeps_every_byte(data: dict[str, Any], name: str, 
     if parse.without_comments(text) == text:
         text += "// at least one"
     with tempfile.TemporaryDirectory() as folder:
-        _, tree, where = place(folder)
+        _, tree, where = locations(folder)
         path = tree / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text.encode())
         assert load_config(tree, tree, **where).data["provider"] == data["provider"]
         with contextlib.suppress(ToolError):
-            saved = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
-            assert saved != path
+            target = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
+            assert target != path
             rules = load_config(tree, tree, **where).permission_rules
             assert evaluate("bash", "ls -l", rules).action == "allow"
         assert path.read_bytes() == text.encode()
@@ -103,23 +103,23 @@ def test_every_byte_outside_of_the_rules_stays(data: dict[str, Any], mark: bytes
     raw = mark + text.encode()
     [(start, end)] = [(begin, stop) for key, begin, stop in _spans(text) if key == "permission"]
     with tempfile.TemporaryDirectory() as folder:
-        _, tree, where = place(folder)
+        _, tree, where = locations(folder)
         path = tree / "opencode.json"
         path.write_bytes(raw)
         try:
-            saved = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
+            target = ConfigFiles(tree, tree, **where).save_rule("bash", "ls *", "allow")
         except ConfigError:
             raise
         except ToolError:
             assert path.read_bytes() == raw
             return
-        now = path.read_bytes()
-        if saved != path:
-            assert now == raw
+        content = path.read_bytes()
+        if target != path:
+            assert content == raw
             return
         head, tail = mark + text[:start].encode(), text[end:].encode()
-        assert now.startswith(head) and now.endswith(tail)
-        inside = json.loads(now[len(head) : len(now) - len(tail)])
+        assert content.startswith(head) and content.endswith(tail)
+        inside = json.loads(content[len(head) : len(content) - len(tail)])
         assert inside["bash"]["ls *"] == "allow" if isinstance(inside["bash"], dict) else inside["bash"] == "allow"
         if remove_rule(path, "bash", "ls *"):
             after = path.read_bytes()
@@ -142,7 +142,7 @@ def test_a_toml_file_keeps_every_byte(above: list[str], below: list[str], ending
     lines = [*above, "[permission]", 'edit = "ask" # mine', "[permission.bash] # those", '"rm *" = "deny"', *below, ""]
     raw = ending.join(lines).encode()
     with tempfile.TemporaryDirectory() as folder:
-        _, tree, where = place(folder)
+        _, tree, where = locations(folder)
         path = tree / ".opencode" / "config.toml"
         path.parent.mkdir()
         path.write_bytes(raw)

@@ -11,7 +11,7 @@ import pytest
 from opencode_jupyter.core.config import Config, load_config
 
 
-class Place:
+class ConfigLayout:
     """A home, and a project with a folder in it."""
 
     def __init__(self, root: Path) -> None:
@@ -30,5 +30,5 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path.resolve())
+def layout(tmp_path: Path) -> ConfigLayout:
+    return ConfigLayout(tmp_path.resolve())
