@@ -141,7 +141,7 @@ def test_the_users_rules_come_last_everywhere() -> None:
 
 def test_what_a_model_asks_for() -> None:
     build = agents()["build"]
-    asked = {
+    permissions = {
         p
         for p in (
             "bash",
@@ -158,7 +158,7 @@ def test_what_a_model_asks_for() -> None:
         )
         if action(build, p, "x", model=True) == "ask"
     }
-    assert asked == {"bash", "edit", "webfetch", "python"}
+    assert permissions == {"bash", "edit", "webfetch", "python"}
     assert action(build, "external_directory", "/etc/*", model=True) == "ask"
     assert action(build, "external_directory", GLOB, model=True) == "allow"
     assert action(build, "doom_loop", "bash", model=True) == "ask"

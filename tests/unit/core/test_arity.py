@@ -47,7 +47,7 @@ def test_the_table_is_whole() -> None:
 
 @given(st.lists(st.sampled_from(["git", "npm", "run", "x", "-f", "docker", "compose", "", "config"]), max_size=6))
 def test_prefix_begins_the_command_and_is_not_empty(tokens: list[str]) -> None:
-    got = prefix(tokens)
-    assert got == tokens[: len(got)]
-    assert bool(got) == bool(tokens)
-    assert len(got) <= 3
+    command = prefix(tokens)
+    assert command == tokens[: len(command)]
+    assert bool(command) == bool(tokens)
+    assert len(command) <= 3

@@ -83,9 +83,9 @@ def test_a_full_disk_leaves_no_empty_folders(tmp_path: Path, monkeypatch: pytest
     assert os.listdir(tmp_path / "kept") == []
 
 
-def _full(real_open, path, flags, *rest, **keywords):
+def _full(real_open, path, flags, *arguments, **keywords):
     """A new file whose every write meets a full disk."""
-    os.close(real_open(path, flags, *rest, **keywords))
+    os.close(real_open(path, flags, *arguments, **keywords))
     return real_open("/dev/full", os.O_WRONLY)
 
 
@@ -180,10 +180,10 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start(tmp_path: Path,
         (folder / f"{name}.txt").write_text(name)
     killed = subprocess.run([sys.executable, "-c", KILLED, data, folder, kind], check=False)
     assert killed.returncode == -9
-    left = [name for name in os.listdir(folder) if name.endswith(".tmp")]
-    assert left
+    leftovers = [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    assert leftovers
     temporary_files.use(tmp_path / "other")  # other data: not of that process
-    assert set(left) <= set(os.listdir(folder))
+    assert set(leftovers) <= set(os.listdir(folder))
     with temporary_files.journaled():
         temporary_files.use(data)
         mine = temporary_files.name(folder)

@@ -32,10 +32,10 @@ def state(folder: Path) -> dict[str, object]:
     """All there is: names, contents, modes, times, links."""
     out: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
-        found = path.lstat()
-        what: object = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-        times = 0 if path.is_dir() else found.st_mtime_ns
-        out[str(path.relative_to(folder))] = (found.st_mode, times, what)
+        info = path.lstat()
+        content: object = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        times = 0 if path.is_dir() else info.st_mtime_ns
+        out[str(path.relative_to(folder))] = (info.st_mode, times, content)
     return out
 
 
@@ -51,8 +51,8 @@ def writes(folder: Path) -> list[Write]:
 
 
 def test_all_is_done(folder: Path) -> None:
-    made = write_all(writes(folder))
-    assert made == [folder / "x", folder / "x/y", folder / "gone"]
+    created = write_all(writes(folder))
+    assert created == [folder / "x", folder / "x/y", folder / "gone"]
     files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     assert files == {"a": b"new a", "x/y/z": b"z", "gone/now": b"a folder", "d/e": b"new e"}
     assert (folder / "a").stat().st_mode & 0o777 == 0o750
@@ -133,8 +133,8 @@ def test_a_full_disk_is_found_before_anything_is_touched(
 def test_a_folder_that_vanishes_meanwhile(folder: Path) -> None:
     before = state(folder)
 
-    def step(done: int) -> None:
-        if done == 3:  # "a", "x/y/z" and what makes room for "gone/now" are done
+    def step(count: int) -> None:
+        if count == 3:  # "a", "x/y/z" and what makes room for "gone/now" are done
             shutil.rmtree(folder / "d")
             (folder / "d").write_bytes(b"in the way")
 
@@ -142,12 +142,12 @@ def test_a_folder_that_vanishes_meanwhile(folder: Path) -> None:
         write_all(writes(folder), step)
     after = state(folder)
     assert after.pop("d") is not None
-    assert after == {name: what for name, what in before.items() if not name.startswith("d")}
+    assert after == {name: entry for name, entry in before.items() if not name.startswith("d")}
 
 
 def test_a_changed_file_whose_folder_vanishes_is_made_again(folder: Path) -> None:
-    def step(done: int) -> None:
-        if done == 1:
+    def step(count: int) -> None:
+        if count == 1:
             shutil.rmtree(folder / "d")
             raise ToolAbortedError(reason="stopped")
 
@@ -191,10 +191,10 @@ def test_a_folder_that_takes_names_and_lets_none_go(folder: Path, monkeypatch: p
     before = state(folder)
 
     def refusing(real: Callable[..., object]) -> Callable[..., object]:
-        def act(path: Path, *rest: object, **named: object) -> object:
+        def act(path: Path, *arguments: object, **options: object) -> object:
             if path.parent == folder / "d":
                 raise PermissionError(errno.EPERM, "append-only")
-            return real(path, *rest, **named)
+            return real(path, *arguments, **options)
 
         return act
 
@@ -204,5 +204,5 @@ def test_a_folder_that_takes_names_and_lets_none_go(folder: Path, monkeypatch: p
         write_all(writes(folder))
     monkeypatch.undo()
     after = state(folder)
-    assert {name: found for name, found in after.items() if name in before} == before
+    assert {name: entry for name, entry in after.items() if name in before} == before
     assert all(name.startswith("d/.opencode-") for name in after.keys() - before.keys())

@@ -37,8 +37,8 @@ async def test_every_decision_is_logged_with_who_decided(open_workspace: OpenWor
         ("glob", "glob", "deny", "rule", None),
     ]
     assert all(rule["origin"] for entry in entries for rule in entry["rules"])
-    given = json.dumps({"filePath": "a.txt"}, separators=(",", ":"))
-    assert entries[0]["arguments"] == hashlib.sha256(given.encode()).hexdigest()
+    arguments = json.dumps({"filePath": "a.txt"}, separators=(",", ":"))
+    assert entries[0]["arguments"] == hashlib.sha256(arguments.encode()).hexdigest()
     assert {"time", "session", "call", "request_id", "sandbox"} <= entries[0].keys()
     assert entries[0]["previous"] == FIRST
     assert log.path.parent == ws.data_dir and log.path.stat().st_mode & 0o777 == 0o600

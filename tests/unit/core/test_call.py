@@ -45,18 +45,18 @@ async def echo(text: str, times: int = 1) -> str:
 
 
 def states(ws: Workspace) -> list[str]:
-    seen: list[str] = []
-    ws.bus.subscribe("message.part.updated", lambda e: seen.append(e["properties"]["part"]["state"]["status"]))
-    return seen
+    statuses: list[str] = []
+    ws.bus.subscribe("message.part.updated", lambda e: statuses.append(e["properties"]["part"]["state"]["status"]))
+    return statuses
 
 
 @pytest.mark.anyio
 async def test_states_of_a_call_that_succeeds(ws: Workspace) -> None:
-    seen = states(ws)
+    statuses = states(ws)
     result = await ws.call("echo", {"text": "hi", "times": "2"})
     assert result.output == "hihi"
     assert result.metadata == {"truncated": False}
-    assert seen == ["pending", "running", "completed"]
+    assert statuses == ["pending", "running", "completed"]
     assert not ws.calls
 
 
@@ -70,10 +70,10 @@ async def test_unknown_tool_suggests(ws: Workspace) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("arguments", [{}, {"text": ["x"]}, {"text": "x", "times": "many"}])
 async def test_invalid_arguments_end_the_part_in_error(ws: Workspace, arguments: dict[str, Any]) -> None:
-    seen = states(ws)
+    statuses = states(ws)
     with pytest.raises(InvalidArgumentsError):
         await ws.call("echo", arguments)
-    assert seen == ["pending", "error"]
+    assert statuses == ["pending", "error"]
 
 
 @pytest.mark.anyio
@@ -84,11 +84,11 @@ async def test_arguments_that_are_no_dict(ws: Workspace) -> None:
 
 @pytest.mark.anyio
 async def test_hooks_change_refuse_and_see_the_result(ws: Workspace) -> None:
-    def before(given: dict[str, Any], output: dict[str, Any]) -> None:
+    def before(hook_input: dict[str, Any], output: dict[str, Any]) -> None:
         output["args"]["text"] = output["args"]["text"].upper()
 
-    async def after(given: dict[str, Any], output: dict[str, Any]) -> None:
-        output["output"] += f" ({given['args']['text']})"
+    async def after(hook_input: dict[str, Any], output: dict[str, Any]) -> None:
+        output["output"] += f" ({hook_input['args']['text']})"
 
     undo = [ws.hooks.add("tool.execute.before", before), ws.hooks.add("tool.execute.after", after)]
     original = {"text": "a"}
@@ -97,7 +97,7 @@ async def test_hooks_change_refuse_and_see_the_result(ws: Workspace) -> None:
     for remove in undo:
         remove()
 
-    def refuse(given: dict[str, Any], output: dict[str, Any]) -> None:
+    def refuse(hook_input: dict[str, Any], output: dict[str, Any]) -> None:
         raise PermissionError("not on Sundays")
 
     ws.hooks.add("tool.execute.before", refuse)
@@ -111,16 +111,16 @@ async def test_a_clock_that_is_set_back_gives_no_negative_time(
     ws: Workspace, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     @tool
-    def late() -> str:
+    def set_back() -> str:
         """Set the clock back by an hour."""
-        now = time.time_ns() - 3_600_000_000_000
-        monkeypatch.setattr(time, "time_ns", lambda: now)
+        earlier = time.time_ns() - 3_600_000_000_000
+        monkeypatch.setattr(time, "time_ns", lambda: earlier)
         if fails:
             raise ValueError("late")
         return "done"
 
-    ws.registry.register(late)
-    call = ws.start("late", {})
+    ws.registry.register(set_back)
+    call = ws.start("set_back", {})
     with contextlib.suppress(ToolError, ValueError):
         await call.run()
     state = call.part.state
@@ -205,35 +205,35 @@ async def test_attachments_get_their_ids(ws: Workspace) -> None:
 
 
 @tool(asks=True)
-async def careful(what: str, *, ctx: ToolContext) -> str:
+async def careful(pattern: str, *, ctx: ToolContext) -> str:
     """Asks before it does anything."""
-    await ctx.ask("careful", [what], ["*"], {"why": "test"})
+    await ctx.ask("careful", [pattern], ["*"], {"why": "test"})
     return "done"
 
 
 def asking(tmp_path: Path, approve: Any = None, **config: Any) -> Workspace:
     (tmp_path / ".git").mkdir(exist_ok=True)
-    made = Workspace(
+    workspace = Workspace(
         tmp_path, {"permission": {"careful": "ask"}, **config}, data_dir=tmp_path / "data", approve=approve
     )
-    made.registry.register(careful)
-    made.registry.register(echo)
-    return made
+    workspace.registry.register(careful)
+    workspace.registry.register(echo)
+    return workspace
 
 
 @pytest.mark.anyio
 async def test_approve_once_and_always(tmp_path: Path) -> None:
     replies = iter(["once", "always"])
-    asked: list[list[str]] = []
+    patterns: list[list[str]] = []
 
     async def approve(request: Any) -> str:
-        asked.append(request.patterns)
+        patterns.append(request.patterns)
         return next(replies)
 
     async with asking(tmp_path, approve) as ws:
-        for what in ("a", "b", "c"):
-            await ws.call("careful", {"what": what})
-    assert asked == [["a"], ["b"]]
+        for pattern in ("a", "b", "c"):
+            await ws.call("careful", {"pattern": pattern})
+    assert patterns == [["a"], ["b"]]
 
 
 @pytest.mark.anyio
@@ -241,8 +241,8 @@ async def test_refused_with_and_without_a_word(tmp_path: Path) -> None:
     replies = iter(["reject", ("reject", "use b")])
     async with asking(tmp_path, lambda request: next(replies)) as ws:
         with pytest.raises(PermissionRejectedError):
-            await ws.call("careful", {"what": "a"})
-        call = ws.start("careful", {"what": "a"})
+            await ws.call("careful", {"pattern": "a"})
+        call = ws.start("careful", {"pattern": "a"})
         with pytest.raises(PermissionCorrectedError) as caught:
             await call.run()
         assert caught.value.feedback == "use b"
@@ -256,14 +256,14 @@ async def test_denied_by_a_rule(open_workspace: OpenWorkspace, project: Path) ->
     ws = await open_workspace({"permission": {"careful": "deny"}})
     ws.registry.register(careful)
     with pytest.raises(PermissionDeniedError) as caught:
-        await ws.call("careful", {"what": "a"})
+        await ws.call("careful", {"pattern": "a"})
     assert caught.value.rules[-1].action == "deny"
 
 
 @pytest.mark.anyio
 async def test_answered_from_elsewhere_and_waiting_does_not_count_as_running(tmp_path: Path) -> None:
     async with asking(tmp_path) as ws:
-        task = asyncio.create_task(ws.call("careful", {"what": "a"}, timeout=0.2))
+        task = asyncio.create_task(ws.call("careful", {"pattern": "a"}, timeout=0.2))
         await asyncio.sleep(0.4)
         [request] = ws.permissions.pending()
         assert ws.permissions.reply(request.id, "once")
@@ -277,26 +277,26 @@ async def test_dry_run_says_what_would_be_asked_and_does_nothing(ws: Workspace) 
     decisions = await ws.dry_run("write", {"filePath": "new.txt", "content": "x"})
     assert [(d.permission, d.patterns, d.action) for d in decisions] == [("edit", ["new.txt"], "allow")]
     assert not target.exists()
-    [ask] = await ws.dry_run("read", {"filePath": ".env"})
-    assert (ask.permission, ask.action) == ("read", "ask")
-    assert ask.rules[0].origin
+    [decision] = await ws.dry_run("read", {"filePath": ".env"})
+    assert (decision.permission, decision.action) == ("read", "ask")
+    assert decision.rules[0].origin
     [custom] = await ws.dry_run("echo", {"text": "x"})  # what its code would ask is not known: its name stands for it
     assert (custom.permission, custom.patterns, custom.action) == ("echo", ["*"], "allow")
 
 
 @pytest.mark.anyio
 async def test_a_context_belongs_to_no_call_once_that_is_over(ws: Workspace) -> None:
-    kept: list[ToolContext] = []
+    contexts: list[ToolContext] = []
 
     @tool
     async def keeps(ctx: ToolContext) -> str:
         """Keep the context."""
-        kept.append(ctx)
+        contexts.append(ctx)
         return "done"
 
     ws.registry.register(keeps)
     await ws.call("keeps")
-    (ctx,) = kept
+    (ctx,) = contexts
     ctx.metadata("late", {})  # nothing to show it in, and no error
     with pytest.raises(RuntimeError, match="one that has ended"):
         await ctx.ask("bash", ["ls"])
@@ -374,7 +374,7 @@ async def test_a_cancelled_caller_leaves_an_ended_part(ws: Workspace) -> None:
 async def test_closing_the_workspace_ends_its_calls(tmp_path: Path) -> None:
     async with asking(tmp_path) as ws:
         ws.registry.register(hang)
-        tasks = [asyncio.create_task(ws.call("hang")), asyncio.create_task(ws.call("careful", {"what": "x"}))]
+        tasks = [asyncio.create_task(ws.call("hang")), asyncio.create_task(ws.call("careful", {"pattern": "x"}))]
         await asyncio.sleep(0.05)
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(o, ToolError) for o in outcomes), outcomes
@@ -444,9 +444,9 @@ async def test_python_names_are_recorded_in_opencodes_spelling(ws: Workspace) ->
 async def test_a_persons_decisions_are_kept(tmp_path: Path) -> None:
     async with asking(tmp_path, lambda request: ("reject", "no")) as ws:
         with pytest.raises(PermissionCorrectedError):
-            await ws.call("careful", {"what": "a"})
+            await ws.call("careful", {"pattern": "a"})
         await ws.call("echo", {"text": "x"})
         assert ws.store is not None
         await ws.store.flush()
-        [kept] = await ws.store.decisions()
-        assert (kept["permission"], kept["action"], kept["message"]) == ("careful", "deny", "no")
+        [row] = await ws.store.decisions()
+        assert (row["permission"], row["action"], row["message"]) == ("careful", "deny", "no")

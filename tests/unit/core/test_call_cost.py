@@ -46,7 +46,7 @@ async def test_a_call_leaves_nothing_for_the_garbage_collector(ws: Workspace) ->
             await ws.call("add", {"a": number, "b": 2})
         gc.collect()
         # other tests' threads may leave garbage of theirs meanwhile
-        ours = [one for one in gc.garbage if isinstance(one, Call) and one.part.tool == "add"]
+        ours = [item for item in gc.garbage if isinstance(item, Call) and item.part.tool == "add"]
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
@@ -69,11 +69,11 @@ class Source:
     def unavailable(self) -> list[Unavailable]:
         return []
 
-    def is_fresh(self, wanted: str | None) -> bool:
+    def is_fresh(self, tool_id: str | None) -> bool:
         self.asked += 1
         return True
 
-    async def prepare(self, wanted: str | None, call: Call | None) -> None:
+    async def prepare(self, tool_id: str | None, call: Call | None) -> None:
         raise AssertionError("it was settled")
 
 
@@ -83,56 +83,56 @@ async def test_quiet_sources_are_asked_once_for_many_calls(ws: Workspace, monkey
     source = Source(quiet=True)
     ws.registry.add_source(source)
 
-    async def asked(name: str = "add", **options: Any) -> int:
+    async def questions(name: str = "add", **options: Any) -> int:
         before = source.asked
         with contextlib.suppress(UnknownToolError):
             await ws.call(name, {"a": before, "b": 2}, **options)
         return source.asked - before
 
-    assert await asked() > 0
-    assert await asked() == 0
-    assert await asked("nothing_of_that_name") > 0, "a source may have it by now"
-    assert await asked(by="user") > 0, "a person's call sees everything as it is"
-    assert await asked() == 0
+    assert await questions() > 0
+    assert await questions() == 0
+    assert await questions("nothing_of_that_name") > 0, "a source may have it by now"
+    assert await questions(by="user") > 0, "a person's call sees everything as it is"
+    assert await questions() == 0
     ws.registry.unregister("something")
-    assert await asked() > 0, "what there is has changed"
-    assert await asked() == 0
+    assert await questions() > 0, "what there is has changed"
+    assert await questions() == 0
     ws.reload_config()
-    assert await asked() > 0, "another configuration"
+    assert await questions() > 0, "another configuration"
     source.quiet = False
     ws.registry.changed()
-    assert await asked() > 0
-    assert await asked() > 0, "it has something, which may change at any moment"
+    assert await questions() > 0
+    assert await questions() > 0, "it has something, which may change at any moment"
 
 
 @pytest.mark.anyio
 async def test_most_calls_ask_the_file_system_nothing(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    paths: list[str] = []
     real = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
-        asked.append(os.fspath(path))
+        paths.append(os.fspath(path))
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(os, "stat", stat)
     spent = []
     for number in range(100):
-        before = len(asked)
+        before = len(paths)
         await ws.call("add", {"a": number, "b": 2})
-        spent.append(len(asked) - before)
+        spent.append(len(paths) - before)
     assert sorted(spent)[50] == 0, spent
 
 
 @pytest.mark.anyio
 async def test_a_persons_call_looks_at_everything(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: set[str] = set()
+    paths: set[str] = set()
     real = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
-        asked.add(os.fspath(path))
+        paths.add(os.fspath(path))
         return real(path, *arguments, **options)
 
     await ws.call("add", {"a": 1, "b": 2})
     monkeypatch.setattr(os, "stat", stat)
     await ws.call("add", {"a": 2, "b": 2}, by="user")
-    assert str(ws.directory / ".opencode" / "plugin") in asked
+    assert str(ws.directory / ".opencode" / "plugin") in paths

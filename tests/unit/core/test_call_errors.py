@@ -47,7 +47,7 @@ async def test_what_breaks_python_becomes_an_error_with_its_row(workspace: Works
 
     circle: list[Any] = []
     circle.append(circle)
-    given: list[tuple[str, dict[str, Any], type[Exception] | None]] = [
+    cases: list[tuple[str, dict[str, Any], type[Exception] | None]] = [
         ("closes", {}, ToolError),
         ("recurses", {}, RecursionError),
         ("takes", {"value": nested(100_000)}, InvalidArgumentsError),
@@ -55,9 +55,9 @@ async def test_what_breaks_python_becomes_an_error_with_its_row(workspace: Works
         ("takes", {"value": nested(100)}, None),
     ]
     assert workspace.store is not None
-    for one in (closes, recurses, takes):
-        workspace.registry.register(one)
-    for name, arguments, error in given:
+    for function in (closes, recurses, takes):
+        workspace.registry.register(function)
+    for name, arguments, error in cases:
         call = workspace.start(name, arguments, by=by)
         if error is None:
             await call.run()

@@ -19,17 +19,17 @@ async def echo(text: str, times: int = 1) -> str:
 
 
 def asking(tmp_path: Path, approve: Any) -> Workspace:
-    made = Workspace(tmp_path, data_dir=tmp_path / "data", approve=approve)
-    made.registry.register(echo)
-    return made
+    workspace = Workspace(tmp_path, data_dir=tmp_path / "data", approve=approve)
+    workspace.registry.register(echo)
+    return workspace
 
 
 @pytest.mark.anyio
 async def test_three_same_calls_ask_for_the_doom_loop(tmp_path: Path) -> None:
-    asked: list[str] = []
+    permissions: list[str] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.permission)
+        permissions.append(request.permission)
         return "reject"
 
     async with asking(tmp_path, approve) as ws:
@@ -37,29 +37,29 @@ async def test_three_same_calls_ask_for_the_doom_loop(tmp_path: Path) -> None:
         await ws.call("echo", {"times": 1, "text": "x"})  # the order of keys does not matter
         with pytest.raises(PermissionRejectedError):
             await ws.call("echo", {"text": "x", "times": 1})
-    assert asked == ["doom_loop"]
+    assert permissions == ["doom_loop"]
 
 
 @pytest.mark.anyio
 async def test_two_calls_in_turn_ask_too_and_different_ones_do_not(tmp_path: Path) -> None:
-    asked: list[str] = []
+    permissions: list[str] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.permission)
+        permissions.append(request.permission)
         return "once"
 
     async with asking(tmp_path, approve) as ws:
         for i in range(20):
             await ws.call("echo", {"text": str(i)})
-        assert asked == []
+        assert permissions == []
         for text in "abab":
             await ws.call("echo", {"text": text})
-    assert asked == ["doom_loop"]
+    assert permissions == ["doom_loop"]
 
 
 def test_what_python_takes_for_equal_is_not_the_same_call() -> None:
-    def loops(*given: Any) -> bool:
-        return doom_loop.is_looping(deque(doom_loop.key("t", {"x": one}) for one in given))
+    def loops(*values: Any) -> bool:
+        return doom_loop.is_looping(deque(doom_loop.key("t", {"x": value}) for value in values))
 
     assert loops(1, 1, 1) and loops(True, True, True) and loops("1", "1", "1") and loops([1], [1], [1])
     assert loops(1, 1.0, 1) and loops([{"y": 1}], [{"y": 1.0}], [{"y": 1}])  # JavaScript has one kind of number

@@ -18,28 +18,28 @@ from opencode_jupyter.core.hooks import HOOKS, Hooks
 
 @pytest.mark.anyio
 async def test_publish_reaches_sync_async_and_star_subscribers() -> None:
-    bus, seen = Bus(), []
+    bus, events = Bus(), []
 
     async def later(event: dict[str, Any]) -> None:
         await asyncio.sleep(0)
-        seen.append("async")
+        events.append("async")
 
     assert not bus.has_subscribers("test.x")
-    bus.subscribe("test.x", lambda e: seen.append(e["properties"]["n"]))
-    bus.subscribe("*", lambda e: seen.append(e["type"]))
+    bus.subscribe("test.x", lambda e: events.append(e["properties"]["n"]))
+    bus.subscribe("*", lambda e: events.append(e["type"]))
     end = bus.subscribe("test.x", later)
     await bus.publish_and_wait("test.x", {"n": 1})
-    assert seen == [1, "test.x", "async"] or seen == [1, "async", "test.x"]
+    assert events == [1, "test.x", "async"] or events == [1, "async", "test.x"]
     end()
     bus.publish("test.x", {"n": 2})
-    assert seen[-2:] == [2, "test.x"]
+    assert events[-2:] == [2, "test.x"]
     bus.publish("test.y", {})
-    assert seen[-1] == "test.y"
+    assert events[-1] == "test.y"
 
 
 @pytest.mark.anyio
 async def test_a_failing_subscriber_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    bus, seen = Bus(), []
+    bus, events = Bus(), []
 
     def bad(event: dict[str, Any]) -> None:
         raise ValueError("bad")
@@ -49,10 +49,10 @@ async def test_a_failing_subscriber_is_logged_and_harms_nobody(caplog: pytest.Lo
 
     bus.subscribe("test.x", bad)
     bus.subscribe("test.x", worse)
-    bus.subscribe("test.x", lambda e: seen.append(1))
+    bus.subscribe("test.x", lambda e: events.append(1))
     with caplog.at_level(logging.ERROR):
         await bus.publish_and_wait("test.x", {})
-    assert seen == [1]
+    assert events == [1]
     assert len(caplog.records) == 2
 
 
@@ -60,10 +60,10 @@ async def test_a_failing_subscriber_is_logged_and_harms_nobody(caplog: pytest.Lo
 async def test_hooks_run_in_order_on_one_output() -> None:
     hooks = Hooks()
 
-    async def second(given: Any, output: dict[str, Any]) -> None:
+    async def second(hook_input: Any, output: dict[str, Any]) -> None:
         output["n"] *= 10
 
-    remove = hooks.add("test.h", lambda given, output: output.update(n=output["n"] + 1))
+    remove = hooks.add("test.h", lambda hook_input, output: output.update(n=output["n"] + 1))
     hooks.add("test.h", second)
     assert await hooks.trigger("test.h", {}, {"n": 1}) == {"n": 20}
     remove()
@@ -87,7 +87,7 @@ async def test_hooks_run_in_order_on_one_output() -> None:
 def test_a_misspelled_hook_is_refused(name: str, meant: str) -> None:
     hooks = Hooks()
     with pytest.raises(InvalidArgumentsError, match=re.escape(meant)):
-        hooks.add(name, lambda given, output: None)
+        hooks.add(name, lambda hook_input, output: None)
     assert not hooks.has_hooks(name)
 
 
@@ -111,14 +111,14 @@ def test_a_misspelled_event_is_refused(name: str, meant: str) -> None:
 
 
 def test_known_names_and_names_of_plugins_are_accepted() -> None:
-    bus, hooks, seen = Bus(), Hooks(), []
+    bus, hooks, events = Bus(), Hooks(), []
     for event in (*EVENTS, "*", "house.opened"):
-        bus.subscribe(event, lambda event: seen.append(event["type"]))
+        bus.subscribe(event, lambda event: events.append(event["type"]))
     for name in (*HOOKS, "house.before"):
-        hooks.add(name, lambda given, output: None)
+        hooks.add(name, lambda hook_input, output: None)
         assert hooks.has_hooks(name)
     bus.publish("house.opened", {})
-    assert seen == ["house.opened", "house.opened"]
+    assert events == ["house.opened", "house.opened"]
 
 
 def test_the_package_publishes_only_known_events() -> None:

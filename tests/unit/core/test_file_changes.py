@@ -41,16 +41,16 @@ def test_undo_goes_back_step_by_step(changes: Changes, tmp_path: Path) -> None:
 
 
 def test_a_file_changed_since_is_not_touched(changes: Changes, tmp_path: Path) -> None:
-    mine, other = tmp_path / "mine", tmp_path / "other"
+    mine, created = tmp_path / "mine", tmp_path / "other"
     mine.write_bytes(b"0")
     change(changes, mine, b"1")
-    change(changes, other, b"1")
+    change(changes, created, b"1")
     mine.write_bytes(b"by hand")
     with pytest.raises(ToolError, match=r"mine has changed since the edit call.*force"):
         changes.undo(2)
-    assert other.exists() and mine.read_bytes() == b"by hand" and len(changes.entries()) == 2
+    assert created.exists() and mine.read_bytes() == b"by hand" and len(changes.entries()) == 2
     changes.undo(2, force=True)
-    assert not other.exists() and mine.read_bytes() == b"0"
+    assert not created.exists() and mine.read_bytes() == b"0"
 
 
 def test_a_formatter_s_work_is_part_of_the_change(changes: Changes, tmp_path: Path) -> None:
@@ -93,38 +93,38 @@ def test_a_content_too_large_to_keep_says_so(changes: Changes, tmp_path: Path, m
 
 
 def test_the_changes_of_one_step_are_taken_back_together(changes: Changes, tmp_path: Path) -> None:
-    kept, gone, link, new = (tmp_path / name for name in ("kept", "gone", "link", "d/e/new"))
-    kept.write_bytes(b"0")
-    gone.write_bytes(b"gone")
-    gone.chmod(0o640)
-    change(changes, kept, b"1")
+    edited, removed, link, new = (tmp_path / name for name in ("kept", "gone", "link", "d/e/new"))
+    edited.write_bytes(b"0")
+    removed.write_bytes(b"gone")
+    removed.chmod(0o640)
+    change(changes, edited, b"1")
     step = changes.next_step()
     new.parent.mkdir(parents=True)
     new.write_bytes(b"new")
     folders = [tmp_path / "d", tmp_path / "d/e"]
     changes.record(new, None, b"new", Author("ses", "call", "apply_patch"), step=step, folders=folders)
-    gone.unlink()
-    changes.record(gone, b"gone", None, Author("ses", "call", "apply_patch"), step=step, mode=0o640)
+    removed.unlink()
+    changes.record(removed, b"gone", None, Author("ses", "call", "apply_patch"), step=step, mode=0o640)
     changes.record(link, None, None, Author("ses", "call", "apply_patch"), step=step, link="kept")
     assert len(changes.undo()) == 3
-    assert gone.read_bytes() == b"gone" and stat.S_IMODE(gone.stat().st_mode) == 0o640
+    assert removed.read_bytes() == b"gone" and stat.S_IMODE(removed.stat().st_mode) == 0o640
     assert link.readlink() == Path("kept") and not (tmp_path / "d").exists()
-    assert kept.read_bytes() == b"1"
+    assert edited.read_bytes() == b"1"
     changes.undo()
-    assert kept.read_bytes() == b"0"
+    assert edited.read_bytes() == b"0"
 
 
 def test_an_undo_that_fails_midway_takes_nothing_back(changes: Changes, tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "d" / "two"
-    two.parent.mkdir()
-    for path in (one, two):
+    plain, nested = tmp_path / "one", tmp_path / "d" / "two"
+    nested.parent.mkdir()
+    for path in (plain, nested):
         path.write_bytes(b"0")
         change(changes, path, None)
-    two.parent.rmdir()
-    two.parent.write_bytes(b"a file where the folder was")
+    nested.parent.rmdir()
+    nested.parent.write_bytes(b"a file where the folder was")
     with pytest.raises(ToolError, match="a part of its path is a file"):
         changes.undo(2)
-    assert not one.exists() and len(changes.entries()) == 2
+    assert not plain.exists() and len(changes.entries()) == 2
 
 
 def test_a_step_is_forgotten_whole(changes: Changes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

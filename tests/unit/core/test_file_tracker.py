@@ -46,9 +46,9 @@ def test_the_message_of_a_change(file: Path) -> None:
 def test_a_change_that_keeps_time_and_size_is_noticed(file: Path) -> None:
     times = FileTracker()
     times.read("s", file)
-    found = file.stat()
+    stat = file.stat()
     file.write_text("new")
-    os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(FileChangedError):
         times.check("s", file)
 
@@ -77,13 +77,13 @@ def test_the_switch(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.anyio
 async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
     times = FileTracker()
-    seen: list[str] = []
+    steps: list[str] = []
 
     async def work(name: str, path: Path) -> None:
         async with times.lock(path):
-            seen.append(f"{name} in")
+            steps.append(f"{name} in")
             await anyio.sleep(0.02)
-            seen.append(f"{name} out")
+            steps.append(f"{name} out")
             if name == "b":
                 raise KeyError
 
@@ -97,7 +97,7 @@ async def test_lock_is_held_in_order_and_let_go(file: Path) -> None:
         for name, path in (("a", file), ("b", link), ("c", file)):
             group.start_soon(guarded, name, path)
             await anyio.sleep(0)
-    assert seen == ["a in", "a out", "b in", "b out", "c in", "c out"]
+    assert steps == ["a in", "a out", "b in", "b out", "c in", "c out"]
     async with times.lock(file), times.lock(file.parent / "other"):
         pass
     assert not any(map(times.held, (file, link, file.parent / "other")))

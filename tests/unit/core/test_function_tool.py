@@ -76,7 +76,7 @@ Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
 
 
 @pytest.mark.parametrize(
-    ("annotation", "given", "wanted"),
+    ("annotation", "argument", "expected"),
     [
         (int, "3", 3),
         (Point, {"x": 1}, Point(x=1.0)),
@@ -104,20 +104,20 @@ Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
     ],
 )
 @pytest.mark.anyio
-async def test_types_arrive_as_they_are_annotated(ws: Workspace, annotation: Any, given: Any, wanted: Any) -> None:
-    seen: list[Any] = []
+async def test_types_arrive_as_they_are_annotated(ws: Workspace, annotation: Any, argument: Any, expected: Any) -> None:
+    values: list[Any] = []
 
     def takes(value: Any) -> str:
-        seen.append(value)
+        values.append(value)
         return "ok"
 
     takes.__annotations__["value"] = annotation
-    made = ws.registry.register(tool(takes))
-    assert made.static is not None
-    assert list(made.static.parameters["properties"]) == ["value"]
-    await ws.call("takes", {"value": given})
-    assert seen == [wanted]
-    assert type(seen[0]) is type(wanted)
+    registered = ws.registry.register(tool(takes))
+    assert registered.static is not None
+    assert list(registered.static.parameters["properties"]) == ["value"]
+    await ws.call("takes", {"value": argument})
+    assert values == [expected]
+    assert type(values[0]) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_schemas_name_choices_limits_and_descriptions() -> None:
     assert properties["colour"]["enum"] == ["red", "blue"]
     assert (properties["size"]["minimum"], properties["size"]["description"]) == (1, "how big")
     assert properties["unit"] == {"type": "string", "default": "cm", "description": "of the size"}
-    assert [one["properties"]["kind"]["const"] for one in properties["pet"]["oneOf"]] == ["cat", "dog"]
+    assert [variant["properties"]["kind"]["const"] for variant in properties["pet"]["oneOf"]] == ["cat", "dog"]
     assert "$ref" not in str(f.static.parameters) and "$defs" not in str(f.static.parameters)
     assert properties["tree"]["properties"]["children"]["items"] == {"type": "object"}
     assert f.static.parameters["required"] == ["colour", "size"]
@@ -170,15 +170,15 @@ def test_schemas_name_choices_limits_and_descriptions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "said"),
+    ("annotation", "type_name"),
     [(pd.DataFrame, "DataFrame"), (Callable[[int], str], "Callable"), (type, "type"), (inspect.Signature, "Signature")],
 )
-def test_a_type_that_json_has_no_form_for_is_named(annotation: Any, said: str) -> None:
+def test_a_type_that_json_has_no_form_for_is_named(annotation: Any, type_name: str) -> None:
     def plot(title: str, data: Any) -> str:
         return title
 
     plot.__annotations__["data"] = annotation
-    with pytest.raises(TypeError, match=rf"plot: the parameter data has the type .*{said}.*comes as JSON"):
+    with pytest.raises(TypeError, match=rf"plot: the parameter data has the type .*{type_name}.*comes as JSON"):
         tool(plot)
 
 
@@ -194,8 +194,8 @@ def test_a_name_that_only_type_checkers_know_is_an_error_unless_it_is_the_contex
     def fine(n: int, context: oj.ToolContext) -> str:
         return context.agent * n
 
-    made = tool(fine)
-    assert made.static is not None and list(made.static.parameters["properties"]) == ["n"]
+    fine_tool = tool(fine)
+    assert fine_tool.static is not None and list(fine_tool.static.parameters["properties"]) == ["n"]
 
 
 @pytest.mark.parametrize("signature", ["*parts", "**options", "a, *rest, b=1"])
@@ -337,9 +337,9 @@ class Needs:
 
 @pytest.mark.anyio
 async def test_classes_and_objects(ws: Workspace) -> None:
-    made = ws.registry.register(WordCount)
-    assert made.id == "word_count"
-    assert made.static is not None and made.static.description == "Count words.\n\nOf a text."
+    registered = ws.registry.register(WordCount)
+    assert registered.id == "word_count"
+    assert registered.static is not None and registered.static.description == "Count words.\n\nOf a text."
     assert (await ws.call("word_count", {"text": "a b"})).output == "2"
     ws.registry.register(WordCount(2))
     assert (await ws.call("word_count", {"text": "a b"})).output == "1"
@@ -399,8 +399,8 @@ async def test_a_definition_that_depends_on_the_agent(ws: Workspace) -> None:
         }
 
     ws.registry.register(Tool.define("who", init))
-    found = {agent: {b.id: b for b in await ws.registry.tools("a:b", agent)}["who"] for agent in ("build", "plan")}
-    assert [b.description for b in found.values()] == ["for build", "for plan"]
+    bounds = {agent: {b.id: b for b in await ws.registry.tools("a:b", agent)}["who"] for agent in ("build", "plan")}
+    assert [b.description for b in bounds.values()] == ["for build", "for plan"]
     assert (await ws.call("who", {"x": 1}, agent="plan")).output == "1.0 plan"
 
 
@@ -411,16 +411,16 @@ async def test_its_help_is_made_for_the_agent_too(ws: Workspace) -> None:
         assert ctx.agent is not None
         return Definition(f"for {ctx.agent.name}", Point, lambda args, ctx: "")
 
-    made = ws.registry.register(Tool.define("who", init))
-    assert spec_of(made, ws.registry).bound.description == "for build"
-    assert spec_of(made, ws.registry, "plan").bound.description == "for plan"
-    assert [field.name for field in spec_of(made, ws.registry).fields] == ["x", "y"]
+    registered = ws.registry.register(Tool.define("who", init))
+    assert spec_of(registered, ws.registry).bound.description == "for build"
+    assert spec_of(registered, ws.registry, "plan").bound.description == "for plan"
+    assert [field.name for field in spec_of(registered, ws.registry).fields] == ["x", "y"]
     with pytest.raises(ToolError, match="no agent"):
-        spec_of(made, ws.registry, "nobody")
+        spec_of(registered, ws.registry, "nobody")
 
 
 def test_what_defines_a_tool_is_known() -> None:
-    made = Tool.define("d", Definition("", Point, lambda a, c: ""))
-    assert made.source == __name__
+    defined = Tool.define("d", Definition("", Point, lambda a, c: ""))
+    assert defined.source == __name__
     assert tool(WordCount).source == __name__
     assert tool("p")(functools.partial(WordCount(), "a")).source

@@ -59,8 +59,8 @@ SPHINX = """Do it.
     ("doc", "more"), [(GOOGLE, {"rest": "The others."}), (NUMPY, {"a": "Both.", "b": "Both."}), (SPHINX, {})]
 )
 def test_the_three_styles(doc: str, more: dict[str, str]) -> None:
-    wanted = {"city": "Where, as a name.", "days": "How many: at most 9.", **more}
-    assert parameter_texts(inspect.cleandoc(doc)) == wanted
+    expected = {"city": "Where, as a name.", "days": "How many: at most 9.", **more}
+    assert parameter_texts(inspect.cleandoc(doc)) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_of_partials_and_objects() -> None:
             """
             return str(value)
 
-    for made in (tool("half")(functools.partial(scale, 2)), tool(Scale)):
-        assert made.static is not None
-        assert made.static.parameters["properties"]["value"]["description"] == "what"
+    for defined in (tool("half")(functools.partial(scale, 2)), tool(Scale)):
+        assert defined.static is not None
+        assert defined.static.parameters["properties"]["value"]["description"] == "what"
 
 
 def test_a_text_that_no_parser_expects_gives_nothing() -> None:

@@ -14,14 +14,14 @@ from opencode_jupyter.core import ids
 
 
 def test_form_and_order() -> None:
-    made = [ids.create("part") for _ in range(5000)]
-    assert made == sorted(made) and len(set(made)) == len(made)
-    assert all(re.fullmatch(r"prt_[0-9a-f]{12}[0-9A-Za-z]{14}", m) for m in made)
+    created = [ids.create("part") for _ in range(5000)]
+    assert created == sorted(created) and len(set(created)) == len(created)
+    assert all(re.fullmatch(r"prt_[0-9a-f]{12}[0-9A-Za-z]{14}", m) for m in created)
 
 
 def test_descending_sorts_newest_first() -> None:
-    made = [ids.create("session", descending=True) for _ in range(100)]
-    assert made == sorted(made, reverse=True)
+    created = [ids.create("session", descending=True) for _ in range(100)]
+    assert created == sorted(created, reverse=True)
 
 
 @given(st.integers(0, 2**44))
@@ -36,17 +36,17 @@ def test_given_ids_are_checked() -> None:
 
 
 def test_unique_across_threads() -> None:
-    made: list[str] = []
+    created: list[str] = []
 
     def make() -> None:
-        made.extend([ids.create("part") for _ in range(2000)])
+        created.extend([ids.create("part") for _ in range(2000)])
 
     threads = [threading.Thread(target=make) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({m[:16] for m in made}) == 8000
+    assert len({m[:16] for m in created}) == 8000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -66,17 +66,19 @@ def test_a_forked_process_makes_ids_of_its_own() -> None:
         theirs = stream.read().split()
     os.waitpid(child, 0)
     ours = [ids.create("part", timestamp=moment) for _ in range(300)]
-    assert len(theirs) == 300 and {one[-14:] for one in theirs}.isdisjoint(one[-14:] for one in ours)
+    assert len(theirs) == 300 and {identifier[-14:] for identifier in theirs}.isdisjoint(
+        identifier[-14:] for identifier in ours
+    )
 
 
 def test_random_characters_are_taken_from_the_system_for_many_ids_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
+    sizes: list[int] = []
     real = os.urandom
 
     def urandom(count: int) -> bytes:
-        taken.append(count)
+        sizes.append(count)
         return real(count)
 
     monkeypatch.setattr(os, "urandom", urandom)
-    made = {ids.create("part")[-14:] for _ in range(1000)}
-    assert len(made) == 1000 and len(taken) <= 5
+    created = {ids.create("part")[-14:] for _ in range(1000)}
+    assert len(created) == 1000 and len(sizes) <= 5

@@ -45,6 +45,6 @@ def test_only_the_users_code_imports_files_of_the_folder(tmp_path: Path, code: s
     (tmp_path / "x.tar").write_text("no archive")
     environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, "start.py", str(tmp_path / "data")]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "json5"
+    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[-1] == "json5"

@@ -38,19 +38,19 @@ pytestmark = [
 @pytest.mark.parametrize("worker", ["calls", "commands", "writes", "patches", "spills", "approvals"])
 async def test_nothing_reported_is_lost(tmp_path: Path, worker: str) -> None:
     command = [*NAMESPACE, sys.executable, fault_driver.__file__, worker, str(TIMES), str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 10 * TIMES)
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 10 * TIMES)
+    assert process.returncode == 0, process.stdout + process.stderr
     reported = 0
-    for place in sorted(tmp_path.iterdir()):
-        ready, *lines = [json.loads(line) for line in (place / "reported").read_text().splitlines()]
+    for folder in sorted(tmp_path.iterdir()):
+        ready, *lines = [json.loads(line) for line in (folder / "reported").read_text().splitlines()]
         assert ready == {"ready": True}
         reported += len(lines)
-        await _check(place, lines)
+        await _check(folder, lines)
     assert reported
 
 
-async def _check(place: Path, lines: list[dict[str, Any]]) -> None:
-    async with Workspace(place / "project", config={}, data_dir=place / "data") as ws:
+async def _check(folder: Path, lines: list[dict[str, Any]]) -> None:
+    async with Workspace(folder / "project", config={}, data_dir=folder / "data") as ws:
         assert ws.store is not None
         parts = {part["id"]: part["state"] for part in await ws.store.parts()}
         assert ws.store.moved_aside is None
@@ -59,9 +59,9 @@ async def _check(place: Path, lines: list[dict[str, Any]]) -> None:
         assert state["status"] == "completed"
         assert state["output"].startswith(line["output"])
     assert {state["status"] for state in parts.values()} <= {"completed", "error"}
-    for path in (place / "project").rglob("*"):
+    for path in (folder / "project").rglob("*"):
         assert not path.name.endswith(".tmp"), path
-        if path.is_file() and path.parent == place / "project":
+        if path.is_file() and path.parent == folder / "project":
             text = path.read_text()
             assert text == content(int(text.split()[1])), path
 
@@ -71,7 +71,7 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path) -> None:
     mounted = f'mount -t tmpfs -o size=4m none "{tmp_path}" && exec "$0" -c "$1"'
     command = [*NAMESPACE, "--mount", "sh", "-c", mounted, sys.executable, code]
     root = Path(fault_driver.__file__).parents[2]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         capture_output=True,
         text=True,
@@ -80,5 +80,5 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path: Path) -> None:
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
     )
-    assert done.returncode == 0, done.stderr
-    assert '"full"' in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert '"full"' in process.stdout

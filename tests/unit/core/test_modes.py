@@ -34,16 +34,16 @@ WRITERS = ("edit", "bash", "webfetch", "python")
 
 
 @pytest.fixture
-def asked() -> list[PermissionRequest]:
+def requests() -> list[PermissionRequest]:
     return []
 
 
 @pytest.fixture
-async def ws(open_workspace: OpenWorkspace, project: Path, asked: list[PermissionRequest]) -> Workspace:
+async def ws(open_workspace: OpenWorkspace, project: Path, requests: list[PermissionRequest]) -> Workspace:
     (project / ".git").mkdir()
 
     def approve(request: PermissionRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "reject"
 
     config = {"experimental": {"allow_bypass": True}, "mcp": {"my files": {"type": "local", "command": ["x"]}}}
@@ -58,14 +58,14 @@ def decides(ws: Workspace, session: Session, permission: str, pattern: str = "x"
 
 @pytest.mark.anyio
 async def test_each_mode_of_a_session(ws: Workspace) -> None:
-    session, other = ws.sessions.create("one"), ws.sessions.create("other")
+    session, second = ws.sessions.create("one"), ws.sessions.create("other")
     assert mode_of(ws, session) == "default"
     assert [decides(ws, session, p) for p in WRITERS] == ["ask"] * 4
 
     assert set_mode(ws, session, "accept-edits") == "default"
     assert [decides(ws, session, p) for p in WRITERS] == ["allow", "ask", "ask", "ask"]
     assert decides(ws, session, "external_directory", "/etc/*") == "ask"
-    assert decides(ws, other, "edit") == "ask"
+    assert decides(ws, second, "edit") == "ask"
 
     assert set_mode(ws, session, "plan") == "accept-edits"
     assert [decides(ws, session, p) for p in ("edit", "bash", "python", "read")] == ["deny", "deny", "deny", "allow"]
@@ -76,7 +76,7 @@ async def test_each_mode_of_a_session(ws: Workspace) -> None:
     assert [decides(ws, session, p) for p in (*WRITERS, "doom_loop")] == ["allow"] * 5
     assert decides(ws, session, "external_directory", "/etc/*") == "allow"
     assert mode_of(ws, session) == "bypass"
-    assert mode_of(ws) == mode_of(ws, other) == "default"
+    assert mode_of(ws) == mode_of(ws, second) == "default"
 
     set_mode(ws, session, "default")
     assert session.permission == []
@@ -96,14 +96,14 @@ async def test_a_deny_stands(ws: Workspace, mode: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_tool_of_the_plan_agent_stays_refused(ws: Workspace, asked: list[PermissionRequest]) -> None:
+async def test_a_tool_of_the_plan_agent_stays_refused(ws: Workspace, requests: list[PermissionRequest]) -> None:
     session = ws.sessions.create("one")
     set_mode(ws, session, "bypass")
     with pytest.raises(PermissionDeniedError):
         await ws.call("write", {"filePath": "a.txt", "content": "x"}, agent="plan", session=session, by="model")
     await ws.call("write", {"filePath": "a.txt", "content": "x"}, session=session, by="model")
     assert (ws.directory / "a.txt").read_text() == "x"
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.anyio
@@ -116,13 +116,15 @@ async def test_bypass_does_not_trust_code_that_a_project_brings(ws: Workspace) -
 
 
 @pytest.mark.anyio
-async def test_accept_edits_is_for_the_project(ws: Workspace, tmp_path: Path, asked: list[PermissionRequest]) -> None:
+async def test_accept_edits_is_for_the_project(
+    ws: Workspace, tmp_path: Path, requests: list[PermissionRequest]
+) -> None:
     session = ws.sessions.create("one")
     set_mode(ws, session, "accept-edits")
     await ws.call("write", {"filePath": "a.txt", "content": "x"}, session=session, by="model")
     with pytest.raises(ToolError):
         await ws.call("write", {"filePath": str(tmp_path / "b.txt"), "content": "x"}, session=session, by="model")
-    assert [request.permission for request in asked] == ["external_directory"]
+    assert [request.permission for request in requests] == ["external_directory"]
     assert not (tmp_path / "b.txt").exists()
 
 
@@ -145,7 +147,7 @@ async def test_an_older_approval_does_not_answer_what_waits_in_mode_ask() -> Non
     service.remember(old)
     rules = [Rule("*", "*", "ask", "mode ask", True, (old,), source="mode")]
 
-    def ask(permission: str, pattern: str) -> Any:
+    def request_permission(permission: str, pattern: str) -> Any:
         return service.ask(
             PermissionQuery(
                 session_id="ses_1",
@@ -157,8 +159,8 @@ async def test_an_older_approval_does_not_answer_what_waits_in_mode_ask() -> Non
             )
         )
 
-    waiting = asyncio.create_task(ask("bash", "git push"))
-    edit = asyncio.create_task(ask("edit", "a"))
+    waiting = asyncio.create_task(request_permission("bash", "git push"))
+    edit = asyncio.create_task(request_permission("edit", "a"))
     while len(service.pending()) < 2:
         await asyncio.sleep(0)
     service.reply(service.pending()[1].id, "always")

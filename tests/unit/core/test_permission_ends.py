@@ -96,7 +96,7 @@ def test_a_loop_that_was_closed_while_an_ask_waits_harms_nobody(service: Permiss
 async def test_a_cancelled_call_takes_its_request_back(service: PermissionService) -> None:
     log = Log(service)
     task = start(service, "x")
-    other = start(service, "y")
+    second_task = start(service, "y")
     request, second = await waiting(service, 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -106,18 +106,18 @@ async def test_a_cancelled_call_takes_its_request_back(service: PermissionServic
     assert (service.history[-1].action, service.history[-1].by) == ("deny", "cancelled")
     assert service.reply(request.id, "once") is False
     service.reply(second.id, "once")
-    await other
+    await second_task
 
 
 async def test_reject_all_of_a_session(service: PermissionService) -> None:
-    one, two = start(service, "a"), start(service, "b", session=S2)
+    first, second = start(service, "a"), start(service, "b", session=S2)
     await waiting(service, 2)
     assert service.reject_all("stopped by hand", session_id=S1) == 1
     with pytest.raises(PermissionRejectedError, match="stopped by hand"):
-        await one
+        await first
     assert service.reject_all() == 1 and service.reject_all() == 0
     with pytest.raises(PermissionRejectedError, match="The user rejected permission"):
-        await two
+        await second
 
 
 async def test_close_rejects_now_and_later(service: PermissionService) -> None:
@@ -136,14 +136,14 @@ async def test_close_rejects_now_and_later(service: PermissionService) -> None:
 
 
 async def test_approve_plain_and_async() -> None:
-    seen: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     async def slowly(request: PermissionRequest) -> Any:
         await asyncio.sleep(0.01)
         return ("reject", "not today")
 
     def always(request: PermissionRequest) -> Any:
-        seen.append(request)
+        requests.append(request)
         return "always"
 
     service = PermissionService(Bus(), always)
@@ -153,9 +153,9 @@ async def test_approve_plain_and_async() -> None:
     )
     assert (decision.reply, decision.by) == ("always", "approve")
     assert [e[0] for e in log.entries] == ["asked", "replied"]
-    assert len(seen) == 1
+    assert len(requests) == 1
     await service.ask(PermissionQuery(session_id=S1, permission="bash", patterns=["y"], ruleset=ASK))
-    assert len(seen) == 1
+    assert len(requests) == 1
 
     service = PermissionService(Bus(), slowly)
     with pytest.raises(PermissionCorrectedError, match="not today"):

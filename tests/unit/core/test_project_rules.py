@@ -26,8 +26,8 @@ def ip(tmp_path: Path) -> Iterator[Shell]:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / ".git").mkdir()
     (tmp_path / "work" / CONFIG).write_text(json.dumps({"permission": {"bash": "ask"}}, indent=4))
-    with shell(tmp_path) as made:
-        yield made
+    with shell(tmp_path) as instance:
+        yield instance
 
 
 def bash() -> Any:
@@ -53,8 +53,15 @@ class Asked:
 
     def click(self, **more: Any) -> None:
         """What the button "Always in this project" sends."""
-        ask = self.ask
-        data = {"kind": "reply", "id": ask.id, "digest": ask.digest, "reply": "always", "scope": "project", **more}
+        request = self.ask
+        data = {
+            "kind": "reply",
+            "id": request.id,
+            "digest": request.digest,
+            "reply": "always",
+            "scope": "project",
+            **more,
+        }
         self.broker.on_message("comm", data, "widget")
 
     def output(self) -> str:
@@ -69,7 +76,7 @@ class FakeCard:
         self.key = call.part.call_id
         self.hello_after: float | None = 0.0
 
-    def set_requests(self, asks: Any) -> None:
+    def set_requests(self, requests: Any) -> None:
         pass
 
     def note_shown(self) -> None:
@@ -77,11 +84,11 @@ class FakeCard:
 
 
 def test_always_in_this_project_is_written_and_holds_for_the_session(ip: Shell) -> None:
-    asked = Asked(ip, "git --version")
-    asked.click(patterns=["git --version *"])
-    assert "git version" in asked.output()
+    request = Asked(ip, "git --version")
+    request.click(patterns=["git --version *"])
+    assert "git version" in request.output()
     assert bash() == {"*": "ask", "git --version *": "allow"}
-    (decision,) = asked.call.part.decisions
+    (decision,) = request.call.part.decisions
     assert (decision.reply, decision.by, decision.action) == ("always", "card", "allow")
     assert decision.message is None
     assert decision.note == "also saved for this project, in opencode.json."
@@ -93,23 +100,23 @@ def test_always_in_this_project_is_written_and_holds_for_the_session(ip: Shell) 
 
 def test_for_this_session_writes_nothing(ip: Shell) -> None:
     before = CONFIG.read_text()
-    asked = Asked(ip, "echo a")
-    asked.click(scope="session")
-    assert asked.output() == "a"
+    request = Asked(ip, "echo a")
+    request.click(scope="session")
+    assert request.output() == "a"
     assert CONFIG.read_text() == before
 
 
 def test_what_can_not_be_saved_holds_for_the_session_and_says_why(ip: Shell) -> None:
     CONFIG.write_text('{"permission": {"bash": {"*": "ask", "echo secret": "deny", "~/x": "ask"}}}')
     ip.notebook.on_engine(ip.notebook.workspace.reload_config)
-    asked = Asked(ip, "echo a")
+    request = Asked(ip, "echo a")
     Path("opencode.json").write_text("{")  # broken while the person thinks
-    asked.click()
-    assert asked.output() == "a"
-    said = asked.call.part.decisions[0].note
-    assert said is not None
-    assert said.startswith("not saved for this project: ")
-    assert "opencode.json:1" in said
+    request.click()
+    assert request.output() == "a"
+    note = request.call.part.decisions[0].note
+    assert note is not None
+    assert note.startswith("not saved for this project: ")
+    assert "opencode.json:1" in note
     assert CONFIG.read_text() == "{"
     assert [rule.pattern for rule in ip.notebook.workspace.permissions.approved] == ["echo *"]
 
@@ -117,23 +124,23 @@ def test_what_can_not_be_saved_holds_for_the_session_and_says_why(ip: Shell) -> 
 def test_a_click_never_lifts_a_deny(ip: Shell) -> None:
     CONFIG.write_text('{"permission": {"bash": {"*": "ask", "echo secret *": "deny"}}}')
     ip.notebook.on_engine(ip.notebook.workspace.reload_config)
-    asked = Asked(ip, "echo a")
-    asked.click(patterns=["echo *", "echo secret x", "~/bin *"])
-    asked.output()
+    request = Asked(ip, "echo a")
+    request.click(patterns=["echo *", "echo secret x", "~/bin *"])
+    request.output()
     assert list(bash()) == ["*", "echo *", "echo secret *"]
-    said = str(asked.call.part.decisions[0].note)
-    assert "Not saved: bash echo secret x allow can't be saved in opencode.json" in said
-    assert "~/bin * would mean the home folder" in said
+    note = str(request.call.part.decisions[0].note)
+    assert "Not saved: bash echo secret x allow can't be saved in opencode.json" in note
+    assert "~/bin * would mean the home folder" in note
 
 
 def test_only_the_answer_that_counts_is_written(ip: Shell) -> None:
     before = CONFIG.read_text()
-    asked = Asked(ip, "echo a")
-    assert ip.notebook.workspace.permissions.reply(asked.ask.id, "reject", "no")
-    asked.click()
+    request = Asked(ip, "echo a")
+    assert ip.notebook.workspace.permissions.reply(request.ask.id, "reject", "no")
+    request.click()
     with pytest.raises(ToolError):
-        asked.output()
-    asked.click(patterns=[1])
+        request.output()
+    request.click(patterns=[1])
     ip.notebook.on_engine(lambda: None)
     assert CONFIG.read_text() == before
 
@@ -147,8 +154,8 @@ def test_typed_rules_for_the_project(ip: Shell) -> None:
     ip.run("%permissions deny --project bash 'rm *' 'dd *'")
     assert list(bash()) == ["*", "git log *", "rm *", "dd *"]
     assert ip.notebook.workspace.rules == []
-    listed = ip.run("%permissions").records
-    assert [r["pattern"] for r in listed if r["origin"] == "opencode.json"] == ["*", "git log *", "rm *", "dd *"]
+    rows = ip.run("%permissions").records
+    assert [r["pattern"] for r in rows if r["origin"] == "opencode.json"] == ["*", "git log *", "rm *", "dd *"]
     ip.run("%permissions allow bash 'gcloud --project'")
     assert ip.notebook.workspace.rules[-1].pattern == "gcloud --project"
 
@@ -160,8 +167,8 @@ def test_a_project_rule_says_what_still_decides(ip: Shell) -> None:
     content = json.loads(CONFIG.read_text())
     content["agent"] = {"build": {"permission": {"webfetch": "deny"}}}
     CONFIG.write_text(json.dumps(content))
-    said = " ".join(repr(ip.run("%permissions allow webfetch --project")).split())
-    assert said.count("webfetch * deny (agent build, opencode.json)") == 1
+    text = " ".join(repr(ip.run("%permissions allow webfetch --project")).split())
+    assert text.count("webfetch * deny (agent build, opencode.json)") == 1
 
 
 def test_revoking_a_rule_of_the_project(ip: Shell) -> None:
@@ -173,8 +180,8 @@ def test_revoking_a_rule_of_the_project(ip: Shell) -> None:
     assert bash() == {"*": "ask"}
     ip.run("%permissions allow bash 'ls *'")
     rows = ip.run("%permissions").records
-    both = [r["n"] for r in rows if r["origin"] in ("opencode.json", "this session")]
-    ip.run(f"%permissions revoke {both[1]} {both[0]}")
+    numbers = [r["n"] for r in rows if r["origin"] in ("opencode.json", "this session")]
+    ip.run(f"%permissions revoke {numbers[1]} {numbers[0]}")
     assert json.loads(CONFIG.read_text()) == {"permission": {}}
     assert ip.notebook.workspace.rules == []
 
@@ -187,7 +194,7 @@ def test_rules_that_can_not_be_revoked_here_say_where(ip: Shell, tmp_path: Path)
     CONFIG.write_text('{"agent": {"build": {"permission": {"task": "ask"}}}}')
     ip.notebook.on_engine(ip.notebook.workspace.reload_config)
     rows = ip.run("%permissions").records
-    for permission, said in (
+    for permission, message in (
         ("webfetch", f"Edit it in {user}, or add a later rule"),
         ("skill", "opencode.jsonc has comments"),
         ("task", "Edit it in agent build, opencode.json, or add a later rule"),
@@ -196,14 +203,14 @@ def test_rules_that_can_not_be_revoked_here_say_where(ip: Shell, tmp_path: Path)
         number = [r["n"] for r in rows if r["permission"] == permission][-1]
         with pytest.raises(ToolError) as caught:
             ip.run(f"%permissions revoke {number}")
-        assert said in str(caught.value)
+        assert message in str(caught.value)
     assert json.loads(user.read_text()) == {"permission": {"webfetch": "ask"}}
 
 
 def test_one_pattern_may_be_given_as_a_text(tmp_path: Path) -> None:
     with Workspace(tmp_path, store=False, data_dir=tmp_path / "data") as workspace:
-        saved = workspace.save_rules("bash", "ls *", "deny")
-        assert (saved.patterns, saved.files) == (["ls *"], ["opencode.json"])
+        result = workspace.save_rules("bash", "ls *", "deny")
+        assert (result.patterns, result.files) == (["ls *"], ["opencode.json"])
         assert workspace.config.permission_rules == [Rule("bash", "ls *", "deny")]
         with pytest.raises(ToolError, match="denies a part of it"):
             workspace.allow_in_project("bash", ["ls *"])
@@ -215,9 +222,9 @@ def test_history_of_decisions(ip: Shell) -> None:
     assert "No decisions yet" in repr(ip.run("%permissions history"))
     Path("a.txt").write_text("a")
     ip.run("%tool -q read a.txt")
-    asked = Asked(ip, "echo a")
-    asked.click()
-    asked.output()
+    request = Asked(ip, "echo a")
+    request.click()
+    request.output()
     table = ip.run("%permissions history")
     assert [(r["permission"], r["action"], r["by"], r["reply"]) for r in table] == [
         ("read", "allow", "rule", None),
@@ -226,8 +233,8 @@ def test_history_of_decisions(ip: Shell) -> None:
     assert table[1]["patterns"] == ["echo a"]
     assert table[1]["rule"] == "bash * ask (opencode.json)"
     assert "opencode.json" in table[1]["message"]
-    shown = repr(table)
-    assert f"{table[0]['time']:%H:%M:%S}" in shown and "allowed for this session by you" in shown
+    text = repr(table)
+    assert f"{table[0]['time']:%H:%M:%S}" in text and "allowed for this session by you" in text
     assert len(ip.run("%permissions history 1")) == 1
     with pytest.raises(InvalidArgumentsError, match="whole number"):
         ip.run("%permissions history all")
@@ -246,10 +253,10 @@ async def test_a_rule_whose_trust_meets_a_full_disk_is_saved_and_says_so(
     (project / ".git").mkdir(parents=True)
     fill = atomic.fill
 
-    def full(temporary: Path, *rest: Any) -> None:
+    def full(temporary: Path, *arguments: Any) -> None:
         if temporary.parent == data:
             raise OSError(errno.ENOSPC, "No space left on device")
-        fill(temporary, *rest)
+        fill(temporary, *arguments)
 
     ws = await open_workspace({}, directory=project, data_dir=data)
     ws.save_rules("bash", ["ls *"], "allow")
@@ -262,8 +269,8 @@ async def test_a_rule_whose_trust_meets_a_full_disk_is_saved_and_says_so(
     monkeypatch.undo()
     ws.trust_project()
     monkeypatch.setattr(atomic, "fill", full)
-    saved = ws.save_rules("bash", ["pwd *"], "allow")
-    assert saved.patterns == ["pwd *"]
+    result = ws.save_rules("bash", ["pwd *"], "allow")
+    assert result.patterns == ["pwd *"]
     assert "pwd *" in (project / CONFIG).read_text()
-    assert "No space left" in saved.notes[0]
-    assert saved.notes[1] == "Not in effect until you trust this project: %tools trust --project"
+    assert "No space left" in result.notes[0]
+    assert result.notes[1] == "Not in effect until you trust this project: %tools trust --project"

@@ -32,15 +32,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(home: Path) -> Iterator[Open]:
-    made: list[Workspace] = []
+    workspaces: list[Workspace] = []
 
     def open_one(**options: Any) -> Workspace:
-        made.append(Workspace(home / "project", data_dir=home / "data", store=False, **options))
-        return made[-1]
+        workspaces.append(Workspace(home / "project", data_dir=home / "data", store=False, **options))
+        return workspaces[-1]
 
     yield open_one
-    for one in made:
-        one.close()
+    for workspace in workspaces:
+        workspace.close()
 
 
 def project(home: Path, data: Any, name: str = "opencode.json") -> Path:
@@ -76,7 +76,7 @@ def test_what_allows_waits_and_what_is_stricter_holds(home: Path, start: Open) -
 
 
 @pytest.mark.parametrize(
-    ("own", "theirs", "permission", "pattern", "wanted"),
+    ("own", "theirs", "permission", "pattern", "expected"),
     [
         ({"bash": "deny"}, {"bash": "ask"}, "bash", "ls", "deny"),
         ({"bash": "deny"}, {"bash": {"x *": "deny"}}, "bash", "ls", "deny"),
@@ -88,11 +88,11 @@ def test_what_allows_waits_and_what_is_stricter_holds(home: Path, start: Open) -
     ],
 )
 def test_no_rule_of_the_user_is_loosened(
-    home: Path, start: Open, own: Any, theirs: Any, permission: str, pattern: str, wanted: str
+    home: Path, start: Open, own: Any, theirs: Any, permission: str, pattern: str, expected: str
 ) -> None:
     mine(home, {"permission": own})
     project(home, {"permission": theirs})
-    assert action(start(), permission, pattern) == wanted
+    assert action(start(), permission, pattern) == expected
 
 
 def test_agents_keep_their_rules(home: Path, start: Open) -> None:
@@ -191,8 +191,8 @@ def test_what_was_written_before_a_saved_rule_is_not_trusted_with_it(
     ws = start() if opened_before else None
     project(home, {"permission": {"webfetch": "allow"}, "formatter": {"x": {"command": ["y"], "extensions": [".z"]}}})
     ws = ws or start()
-    saved = ws.save_rules("bash", ["git *"])
-    assert any("until you trust this project" in note for note in saved.notes)
+    result = ws.save_rules("bash", ["git *"])
+    assert any("until you trust this project" in note for note in result.notes)
     assert ws.config.get("formatter") is None and ws.config.withheld
     assert not [rule for rule in ws.config.permission_rules if rule.action == "allow"]
 
@@ -200,10 +200,10 @@ def test_what_was_written_before_a_saved_rule_is_not_trusted_with_it(
 @pytest.mark.anyio
 @pytest.mark.parametrize("reply", ["once", "reject"])
 async def test_code_is_asked_once(home: Path, start: Open, reply: str) -> None:
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     def approve(request: PermissionRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return reply
 
     project(home, {"permission": {"read": {"*": "deny", "a.txt": "allow"}}})
@@ -215,7 +215,7 @@ async def test_code_is_asked_once(home: Path, start: Open, reply: str) -> None:
         else:
             with pytest.raises(PermissionDeniedError):
                 await ws.call("read", {"filePath": "a.txt"})
-    (request,) = asked
+    (request,) = requests
     assert (request.permission, request.metadata["kind"]) == ("trust", "project configuration")
     assert "permission.read.a.txt" in request.metadata["content"]
 
@@ -235,14 +235,14 @@ def test_a_key_does_not_go_to_this_machine_either(home: Path, start: Open, monke
     local = {"options": {"baseURL": "http://127.0.0.1:9/v1"}}
     spoken = {"options": {"baseURL": "http://127.0.0.1:9/v1", "headers": {"x": "{env:SECRET_TOKEN}"}}}
     project(home, {"provider": {"openai": local, "keyless": local, "sends": spoken}})
-    assert {one.name.split(" ")[0] for one in untrusted(start())} == {"openai", "sends"}
+    assert {entry.name.split(" ")[0] for entry in untrusted(start())} == {"openai", "sends"}
 
 
 def test_the_built_in_agents_are_known() -> None:
     from opencode_jupyter.core.config import Config
 
-    there = build_agents(Config(), directory=Path("/"), worktree=Path("/"), data_dir=Path("/"), truncate_glob="x")
-    assert set(there) == NATIVE
+    agents = build_agents(Config(), directory=Path("/"), worktree=Path("/"), data_dir=Path("/"), truncate_glob="x")
+    assert set(agents) == NATIVE
 
 
 def test_a_notebook_trusts_with_one_line(tmp_path: Path) -> None:
@@ -254,7 +254,9 @@ def test_a_notebook_trusts_with_one_line(tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             ip.run("%tool list")  # told once
-        assert [one.by for one in ip.notebook.workspace.permissions.history if one.permission == "trust"] == ["policy"]
+        assert [
+            decision.by for decision in ip.notebook.workspace.permissions.history if decision.permission == "trust"
+        ] == ["policy"]
         table = ip.run("%tools trust")
         assert "permission.bash.git *" in repr(table)
         ip.run("%tools trust --project")
@@ -306,6 +308,8 @@ def test_a_newcomer_opens_a_hostile_project(tmp_path: Path, monkeypatch: pytest.
             ip.run("%permissions mode bypass")
         workspace = ip.notebook.workspace
         rules = workspace.agents["build"].model_permission
-        assert [evaluate(one, "x", rules).action for one in ("bash", "edit", "external_directory")] == ["ask"] * 3
+        assert [evaluate(permission, "x", rules).action for permission in ("bash", "edit", "external_directory")] == [
+            "ask"
+        ] * 3
         assert "s3cr3t" not in str(workspace.agents["build"].prompt)
     assert not mark.exists()

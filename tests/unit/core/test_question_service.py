@@ -41,8 +41,8 @@ async def test_asked_and_answered_with_the_events_of_opencode(service: QuestionS
     assert request.id.startswith("que_")
     assert service.reply(request.id, [["Red"], ["S", "M"]])
     assert await task == [["Red"], ["S", "M"]]
-    asked, replied = events
-    assert asked == {
+    request_event, replied = events
+    assert request_event == {
         "type": "question.asked",
         "properties": {
             "id": request.id,
@@ -86,7 +86,7 @@ async def test_dismissed(service: QuestionService) -> None:
 
 
 async def test_the_first_answer_counts_and_others_are_untouched(service: QuestionService) -> None:
-    one, two = start(service, COLOUR), start(service, SIZE)
+    first_task, second_task = start(service, COLOUR), start(service, SIZE)
     await until(lambda: len(service.pending()) == 2)
     first, second = (r.id for r in service.pending())
     assert service.reject(second)
@@ -94,9 +94,9 @@ async def test_the_first_answer_counts_and_others_are_untouched(service: Questio
     assert not service.reply(first, [["Blue"]])
     assert not service.reject(first)
     assert not service.reply("que_unknown", [])
-    assert await one == [["Red"]]
+    assert await first_task == [["Red"]]
     with pytest.raises(QuestionRejectedError):
-        await two
+        await second_task
     assert service.pending() == []
 
 
@@ -130,11 +130,11 @@ async def test_a_cancelled_call_and_a_closed_service_leave_nothing_waiting(servi
 
 @pytest.mark.parametrize("style", ["plain", "async"])
 async def test_the_answer_callback(style: str) -> None:
-    seen = []
+    questions = []
 
     def plain(request: Any) -> Any:
-        seen.append(request.questions[0].question)
-        return [["Red"]] if len(seen) == 1 else None
+        questions.append(request.questions[0].question)
+        return [["Red"]] if len(questions) == 1 else None
 
     async def slow(request: Any) -> Any:
         await asyncio.sleep(0)
@@ -144,7 +144,7 @@ async def test_the_answer_callback(style: str) -> None:
     assert await start(service, COLOUR) == [["Red"]]
     with pytest.raises(QuestionRejectedError):
         await start(service, COLOUR)
-    assert seen == ["Which colour?"] * 2
+    assert questions == ["Which colour?"] * 2
 
 
 @pytest.mark.parametrize("style", ["plain", "async"])
@@ -218,6 +218,6 @@ def test_there_is_an_answer_for_every_question(answers: list[list[str]], count: 
         with pytest.raises(ValueError, match="were given"):
             parse_answers(questions, answers)
     else:
-        taken = parse_answers(questions, answers)
-        assert len(taken) == count
-        assert taken[: len(answers)] == answers
+        parsed = parse_answers(questions, answers)
+        assert len(parsed) == count
+        assert parsed[: len(answers)] == answers

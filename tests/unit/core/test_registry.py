@@ -45,10 +45,10 @@ async def test_register_replaces_and_hides_a_builtin(ws: Workspace) -> None:
     ws.registry.register(mine)
 
     @tool("mine")
-    def other() -> str:
+    def replacement() -> str:
         return "other"
 
-    ws.registry.register(other)
+    ws.registry.register(replacement)
     assert (await ws.registry.ids()).count("mine") == 1
     assert (await ws.call("mine")).output == "other"
 
@@ -80,7 +80,7 @@ async def test_filters_by_model(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "parts"),
+    ("model", "parts"),
     [
         ("openai:gpt-5", ("openai", "gpt-5")),
         ("openrouter/z/glm:free", ("openrouter", "z/glm:free")),
@@ -89,8 +89,8 @@ async def test_filters_by_model(ws: Workspace) -> None:
         (None, ("", "")),
     ],
 )
-def test_names_of_models(given: Any, parts: tuple[str, str]) -> None:
-    assert split_model(given) == parts
+def test_names_of_models(model: Any, parts: tuple[str, str]) -> None:
+    assert split_model(model) == parts
 
 
 @pytest.mark.anyio
@@ -101,8 +101,8 @@ async def test_tools_are_initialised_for_the_agent_all_at_once_and_hooks_see_the
 
     ws.registry.register(Tool.define("dynamic", init))
 
-    def shout(given: dict[str, Any], output: dict[str, Any]) -> None:
-        if given["toolID"] == "dynamic":
+    def shout(hook_input: dict[str, Any], output: dict[str, Any]) -> None:
+        if hook_input["toolID"] == "dynamic":
             output["description"] = output["description"].upper()
 
     ws.hooks.add("tool.definition", shout)
@@ -112,8 +112,8 @@ async def test_tools_are_initialised_for_the_agent_all_at_once_and_hooks_see_the
 
 def without_descriptions(node: Any) -> Any:
     if isinstance(node, dict):
-        kept = {k: v for k, v in node.items() if k != "$schema" and not (k == "description" and isinstance(v, str))}
-        return {k: without_descriptions(v) for k, v in kept.items()}
+        entries = {k: v for k, v in node.items() if k != "$schema" and not (k == "description" and isinstance(v, str))}
+        return {k: without_descriptions(v) for k, v in entries.items()}
     return [without_descriptions(v) for v in node] if isinstance(node, list) else node
 
 

@@ -44,42 +44,42 @@ async def test_whoever_is_given_a_schema_may_change_it(ws: Workspace) -> None:
 
 @pytest.mark.anyio
 async def test_those_that_depend_on_the_agent_are_still_asked_each_time(ws: Workspace) -> None:
-    asked: list[str | None] = []
+    agents: list[str | None] = []
 
     def describe(context: Any) -> Definition:
-        asked.append(context.agent.name)
+        agents.append(context.agent.name)
         return Definition(f"for {context.agent.name}", {}, lambda arguments, ctx: "")
 
     ws.registry.register(Tool.define("told", describe))
     for agent in ("build", "plan"):
         tools = {entry.id: entry for entry in await ws.registry.tools(MODEL, agent)}
         assert tools["told"].description == f"for {agent}"
-    assert asked == ["build", "plan"]
+    assert agents == ["build", "plan"]
 
 
 @pytest.mark.anyio
 async def test_a_definition_hook_sees_every_tool_and_leaves_the_definitions_alone(ws: Workspace) -> None:
-    seen: list[str] = []
+    tool_ids: list[str] = []
 
     def hook(input: dict[str, Any], output: dict[str, Any]) -> None:
-        seen.append(input["toolID"])
+        tool_ids.append(input["toolID"])
         output["description"] += "!"
 
     end = ws.hooks.add("tool.definition", hook)
     hooked = {entry.id: entry for entry in await ws.registry.tools(MODEL, AGENT)}
     end()
     plain = {entry.id: entry for entry in await ws.registry.tools(MODEL, AGENT)}
-    assert sorted(seen) == sorted(hooked) and hooked["many_3"].description == plain["many_3"].description + "!"
+    assert sorted(tool_ids) == sorted(hooked) and hooked["many_3"].description == plain["many_3"].description + "!"
 
 
 @pytest.mark.anyio
 async def test_the_later_of_two_tools_with_one_id_is_offered(ws: Workspace) -> None:
     @tool("many_3")
-    async def other() -> str:
+    async def replacement() -> str:
         """Another."""
         return ""
 
-    ws.registry.register(other)
+    ws.registry.register(replacement)
     tools = [entry for entry in await ws.registry.tools(MODEL, AGENT) if entry.id == "many_3"]
     assert [entry.description for entry in tools] == ["Another."]
 
@@ -91,21 +91,21 @@ def test_a_first_look_at_hundreds_of_files_asks_once_for_each(tmp_path: Path, mo
     for number in range(COUNT):
         (folder / f"many_{number}.py").write_text(source_of(number))
     workspace = Workspace(project, data_dir=tmp_path / "data", store=False)
-    asked: list[str] = []
+    paths: list[str] = []
 
     def noted(real: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
-        def ask(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
-            asked.append(os.fspath(path))
+        def record(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+            paths.append(os.fspath(path))
             return real(path, *arguments, **options)
 
-        return ask
+        return record
 
     monkeypatch.setattr(os, "stat", noted(os.stat))
     monkeypatch.setattr(os, "lstat", noted(os.lstat))
     files = next(source for source in workspace.registry.sources if isinstance(source, FileTools))
     assert not files.is_fresh(None)
-    assert len([path for path in asked if "many_" in path]) == COUNT
-    assert len(asked) < COUNT + 150, "folders are looked at once, however many files stand in them"
+    assert len([path for path in paths if "many_" in path]) == COUNT
+    assert len(paths) < COUNT + 150, "folders are looked at once, however many files stand in them"
     labels = {entry.label for entry in files.files}
     assert labels == {f".opencode/tool/many_{number}.py" for number in range(COUNT)}
     workspace.close()

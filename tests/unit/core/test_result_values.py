@@ -68,16 +68,16 @@ async def ws(open_workspace: OpenWorkspace) -> Workspace:
 
 
 def figure(title: str = "Sales") -> Any:
-    made, axes = plt.subplots()
+    drawing, axes = plt.subplots()
     axes.plot([1, 2], [3, 4])
     axes.set_title(title)
     axes.set_xlabel("month")
-    return made
+    return drawing
 
 
 def tables(value: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = as_result("t", value).metadata.get(TABLES, [])
-    return found
+    entries: list[dict[str, Any]] = as_result("t", value).metadata.get(TABLES, [])
+    return entries
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_arrays_that_are_no_table_show_shape_type_and_some_values() -> None:
 
 
 def test_figures_and_images_are_png_attachments() -> None:
-    made = figure()
-    for value in (made, made.axes[0], made.axes[0].get_lines(), np.array(made.axes), [made]):
+    drawing = figure()
+    for value in (drawing, drawing.axes[0], drawing.axes[0].get_lines(), np.array(drawing.axes), [drawing]):
         result = as_result("t", value)
         (picture,) = result.attachments
         assert picture.mime == "image/png" and picture.data.startswith(b"\x89PNG")
         assert "pixels: Sales (x: month)" in result.output
         assert result.metadata[PRINTED] == ""
-    assert made.number not in plt.get_fignums(), "a notebook would show it again below the cell"
+    assert drawing.number not in plt.get_fignums(), "a notebook would show it again below the cell"
     image = as_result("t", Image.new("CMYK", (64, 32)))
     assert (image.attachments[0].mime, image.output) == ("image/png", "Image of 64 × 32 pixels, mode CMYK")
     stream = io.BytesIO()
@@ -256,9 +256,9 @@ def test_several_values_together() -> None:
     assert "DataFrame: 1 row" in result.output and "0.9" in result.output
     mixed = as_result("t", {"plot": figure(), "scores": frame, "model": object(), "rate": np.float64(0.5)})
     assert len(mixed.attachments) == 1
-    said = json.loads(mixed.output)
-    assert said["scores"] == "DataFrame: 1 row × 1 column" and said["rate"] == 0.5
-    assert said["model"].startswith("<object object")
+    fields = json.loads(mixed.output)
+    assert fields["scores"] == "DataFrame: 1 row × 1 column" and fields["rate"] == 0.5
+    assert fields["model"].startswith("<object object")
 
 
 def test_large_and_deep_data_is_bounded() -> None:
@@ -322,8 +322,8 @@ async def test_every_kind_of_tool_may_return_them(ws: Workspace) -> None:
         yield "reading"
         yield ToolResult("Read", value=frame)
 
-    for made in (plain, later, stream, last):
-        ws.registry.register(made)
+    for function in (plain, later, stream, last):
+        ws.registry.register(function)
     for name in ("plain", "later", "stream", "last"):
         result = await ws.call(name)
         assert result.df is frame
@@ -355,26 +355,26 @@ def test_a_card_draws_them_with_everything_escaped() -> None:
 
     frame = pd.DataFrame({EVIL: [EVIL, "b"], "n": [1, 20]}, index=pd.Index([EVIL, "y"]))
     result = as_result("t", frame)
-    made = done("own", result.output, result.metadata)
-    data, _ = settled_bundle(card_part(made))
+    part = done("own", result.output, result.metadata)
+    data, _ = settled_bundle(card_part(part))
     html, text = data["text/html"], data["text/plain"]
     assert "<script" not in html and html.count("&lt;script&gt;") >= 3
     assert data[CARD_MIME]["ui"]["tables"][0]["name"] == "DataFrame"
     assert "metadata" not in data[CARD_MIME]["state"] or TABLES not in data[CARD_MIME]["state"]["metadata"]
     assert "DataFrame · 2 rows" in text
     for odd in ("x", [3], [{"columns": 3, "rows": []}], [{"columns": ["a"], "rows": [["b", "c"], 5]}]):
-        shown = card_part(done("own", "text", {TABLES: odd}))["ui"]
-        assert not shown.get("tables") or shown["tables"][0]["rows"] == []
+        fields = card_part(done("own", "text", {TABLES: odd}))["ui"]
+        assert not fields.get("tables") or fields["tables"][0]["rows"] == []
 
 
 def test_results_of_workers_lose_a_value_that_cannot_be_sent() -> None:
     frame = pd.DataFrame({"n": [1]})
-    sent = pickle.loads(pickle.dumps(sendable_value(as_result("t", frame))))
-    assert sent.df.equals(frame)
+    unpickled = pickle.loads(pickle.dumps(sendable_value(as_result("t", frame))))
+    assert unpickled.df.equals(frame)
     local = type("Local", (), {})
     rows = [{"a": local()}]
-    kept = sendable_value(as_result("t", rows))
-    assert kept.value is None and kept.output.startswith("list: 1 row") and len(kept.records) == 1
+    stripped = sendable_value(as_result("t", rows))
+    assert stripped.value is None and stripped.output.startswith("list: 1 row") and len(stripped.records) == 1
 
 
 def test_no_library_is_imported_for_it() -> None:
@@ -382,5 +382,5 @@ def test_no_library_is_imported_for_it() -> None:
         "import sys; from opencode_jupyter.core.tool import as_result; as_result('t', [{'a': 1}]); "
         "print({'pandas', 'numpy', 'matplotlib', 'PIL'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "set()"

@@ -30,9 +30,9 @@ async def test_rules_of_files_arguments_and_people(
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     write(home / ".config/opencode/opencode.json", {"one": "allow"})
     write(project / "opencode.json", {"two": "allow"}, agent={"build": {"permission": {"three": "allow"}}})
-    named = project / "named.json"
-    write(named, {"four": "allow"})
-    monkeypatch.setenv("OPENCODE_CONFIG", str(named))
+    extra_file = project / "named.json"
+    write(extra_file, {"four": "allow"})
+    monkeypatch.setenv("OPENCODE_CONFIG", str(extra_file))
     monkeypatch.setenv("OPENCODE_PERMISSION", '{"five": "allow"}')
     ws = await open_workspace({"permission": {"six": "allow"}}, trust=True)
     rules = {rule.permission: rule for rule in ws.agent("build").permission}
@@ -47,9 +47,9 @@ async def test_rules_of_files_arguments_and_people(
         "question": "default",
     }
     files = {name: file_of(rule) for name, rule in rules.items() if file_of(rule) is not None}
-    assert files == {"two": project / "opencode.json", "four": named}, "an agent's rules are elsewhere in the file"
-    kept = {rule.permission for rule in without_project_rules(ws.agent("build").permission)}
-    assert {"one", "five", "six"} <= kept and not {"two", "three", "four"} & kept
+    assert files == {"two": project / "opencode.json", "four": extra_file}, "an agent's rules are elsewhere in the file"
+    permissions = {rule.permission for rule in without_project_rules(ws.agent("build").permission)}
+    assert {"one", "five", "six"} <= permissions and not {"two", "three", "four"} & permissions
     set_mode(ws, None, "ask")
     assert {rule.source for rule in ws.permissions.approved} == {"mode"}
 

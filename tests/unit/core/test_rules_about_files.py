@@ -78,11 +78,11 @@ async def test_a_rule_holds_for_a_project_that_is_opened_through_a_link(project:
     read: tuple[str, dict[str, Any]] = ("read", {"filePath": "src/a.py"})
     shell: tuple[str, dict[str, Any]] = ("bash", {"command": "cat src/a.py", "description": "Show the file"})
     for tool, arguments in (read, shell, ("grep", {"pattern": "x", "path": "src/a.py"})):
-        for named, folder in ((project, opened), (opened, project)):
+        for root, folder in ((project, opened), (opened, project)):
             permission = "grep" if tool == "grep" else "read"
-            assert await decides(folder, {permission: {f"{named}/src/*": "deny"}}, tool, arguments) == "deny"
-    both = {"read": {f"{opened}/*": "deny", f"{project}/src/*": "allow"}}
-    assert await decides(opened, both, *read) == "allow"
+            assert await decides(folder, {permission: {f"{root}/src/*": "deny"}}, tool, arguments) == "deny"
+    rules = {"read": {f"{opened}/*": "deny", f"{project}/src/*": "allow"}}
+    assert await decides(opened, rules, *read) == "allow"
 
 
 @pytest.mark.parametrize("tool", ["read", "bash"])
@@ -109,16 +109,16 @@ async def test_the_last_rule_wins_in_whichever_spelling(project: Path, git: bool
 
 
 async def test_requests_name_the_path_from_the_worktree(open_workspace: OpenWorkspace, project: Path) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.to_wire())
+        requests.append(request.to_wire())
         return "once"
 
     config = {"permission": {"read": {f"{project}/src/*": "ask"}}}
     ws = await open_workspace(config, data_dir=project.parent / "data", approve=approve)
     await ws.call("read", {"filePath": "src/a.py"})
-    assert [wire["patterns"] for wire in asked] == [["src/a.py"]]
+    assert [wire["patterns"] for wire in requests] == [["src/a.py"]]
 
 
 @pytest.fixture

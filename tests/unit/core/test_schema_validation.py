@@ -95,10 +95,10 @@ async def test_every_way_of_definition_is_validated(ws: Workspace, way: str) -> 
     ]
     result = await ws.call("weather", {"city": "Rome"})
     assert json.loads(result.output) == {"city": "Rome", "days": 3, "unit": "c"}, "defaults are filled in"
-    given = {"city": "Rome", "view": {}, "places": (1, 2.5)}
-    result = await ws.call("weather", given)
+    arguments = {"city": "Rome", "view": {}, "places": (1, 2.5)}
+    result = await ws.call("weather", arguments)
     assert json.loads(result.output)["view"] == {"wide": True}
-    assert given["view"] == {}, "the caller's arguments stay as they were"
+    assert arguments["view"] == {}, "the caller's arguments stay as they were"
 
 
 @pytest.mark.anyio
@@ -162,12 +162,12 @@ def test_what_is_said_of_wrong_arguments(arguments: dict[str, Any], path: list[A
     ],
 )
 def test_the_message_is_the_one_of_a_pydantic_model(arguments: dict[str, Any]) -> None:
-    said = []
+    messages = []
     for parameters in (SCHEMA, SameAsModel):
         with pytest.raises(InvalidArgumentsError) as caught:
             Bound("weather", "", Definition("", parameters, echo)).validate(arguments)
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_a_formatter_gets_the_issues() -> None:
@@ -195,7 +195,7 @@ def test_references_within_a_schema_are_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "message"),
     [
         ({"type": "string"}, "type must be 'object', not 'string'"),
         ({"type": "objct"}, "['type']: 'objct' is not"),
@@ -212,13 +212,13 @@ def test_references_within_a_schema_are_followed() -> None:
         ({"properties": {"a": {"default": object}}}, "not JSON serializable"),
     ],
 )
-def test_a_wrong_schema_is_refused_when_it_is_defined(schema: Any, said: str) -> None:
-    with pytest.raises(InvalidDefinitionError, match=re.escape(said)) as caught:
+def test_a_wrong_schema_is_refused_when_it_is_defined(schema: Any, message: str) -> None:
+    with pytest.raises(InvalidDefinitionError, match=re.escape(message)) as caught:
         Tool.define("weather", {"description": "Weather.", "parameters": schema, "execute": echo})
     assert "the tool weather" in str(caught.value)
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, ToolError)
-    with pytest.raises(InvalidDefinitionError, match=re.escape(said)):
+    with pytest.raises(InvalidDefinitionError, match=re.escape(message)):
         tool("weather", parameters=schema)(lambda arguments: "x")
 
 
@@ -242,13 +242,13 @@ async def test_a_wrong_schema_of_a_tool_that_is_defined_later(ws: Workspace) -> 
     ],
 )
 def test_a_right_schema_is_accepted(schema: Any) -> None:
-    made = Tool.define("weather", {"description": "Weather.", "parameters": schema, "execute": echo})
-    assert made.static is not None
-    assert made.static.validate({}) == {}
+    defined = Tool.define("weather", {"description": "Weather.", "parameters": schema, "execute": echo})
+    assert defined.static is not None
+    assert defined.static.validate({}) == {}
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"description": "W", "execute": echo}, "the tool weather lacks parameters. A tool without parameters has"),
         ({"parameters": {}, "execute": echo}, "the tool weather lacks description"),
@@ -263,8 +263,8 @@ def test_a_right_schema_is_accepted(schema: Any) -> None:
         (None, "The tool weather must be a definition, a dict or a function"),
     ],
 )
-def test_a_wrong_definition_is_refused_by_field(fields: Any, said: str) -> None:
-    with pytest.raises(InvalidDefinitionError, match=re.escape(said)):
+def test_a_wrong_definition_is_refused_by_field(fields: Any, message: str) -> None:
+    with pytest.raises(InvalidDefinitionError, match=re.escape(message)):
         Tool.define("weather", fields)
 
 

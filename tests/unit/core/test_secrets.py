@@ -40,12 +40,12 @@ def _only_these(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
 
 
-def shown(value: Any) -> str:
+def as_text(value: Any) -> str:
     """All that is in a value, as text."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def kept(folder: Path) -> bytes:
+def stored_bytes(folder: Path) -> bytes:
     """All bytes of the data folder, the database's write-ahead log too."""
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
@@ -64,7 +64,7 @@ def test_names_of_other_values(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "found"),
+    ("name", "value", "names"),
     [
         ("OPENAI_API_KEY", SECRET, [SECRET]),
         ("GITHUB_TOKEN", SECRET, [SECRET]),
@@ -89,8 +89,8 @@ def test_names_of_other_values(name: str) -> None:
         ("DB_PASSWORD", "short1!", []),
     ],
 )
-def test_which_values_are_secrets(name: str, value: str, found: list[str]) -> None:
-    assert secrets_in(name, value) == found
+def test_which_values_are_secrets(name: str, value: str, names: list[str]) -> None:
+    assert secrets_in(name, value) == names
 
 
 def test_the_configuration_and_stored_logins_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_no_secret_survives_wherever_it_stands_and_however_it_comes(values: list
     text = "".join(data.draw(st.lists(piece, max_size=8)))
     result = masker.value({"a": [text, (text,)], text: text})
     for value in values:
-        assert value not in shown(result)
+        assert value not in as_text(result)
     raw, out, held, last = text.encode(), b"", b"", 0
     for cut in [*sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6))), len(raw)]:
         ready, held = masker.chunk(held + raw[last:cut])
@@ -159,8 +159,8 @@ def test_no_secret_survives_wherever_it_stands_and_however_it_comes(values: list
 def test_ordinary_values_are_the_same_objects(text: str, data: bytes, value: Any) -> None:
     masker = Masker({SECRET: "X"})
     assert masker.text(text) is text
-    whole = {"text": text, "data": data, "value": value, "path": Path("x")}
-    assert masker.value(whole) is whole
+    values = {"text": text, "data": data, "value": value, "path": Path("x")}
+    assert masker.value(values) is values
     ready, held = masker.chunk(data)
     assert ready + held == data
     assert len(held) < len(SECRET)
@@ -195,11 +195,11 @@ def test_values_that_are_too_deep_or_go_in_a_circle_end() -> None:
 
 
 @tool
-async def leak(ctx: ToolContext, given: str) -> ToolResult:
+async def leak(ctx: ToolContext, text: str) -> ToolResult:
     """Show a secret in every field."""
-    ctx.metadata(f"live {given}", {"output": f"live {given}"})
-    metadata = {"output": given, "nested": [{given: (given, Path(given))}], "diff": f"+{given}"}
-    return ToolResult(f"title {given}", f"output {given}\n" * 3, metadata, records=[{"line": given}])
+    ctx.metadata(f"live {text}", {"output": f"live {text}"})
+    metadata = {"output": text, "nested": [{text: (text, Path(text))}], "diff": f"+{text}"}
+    return ToolResult(f"title {text}", f"output {text}\n" * 3, metadata, records=[{"line": text}])
 
 
 @pytest.mark.anyio
@@ -207,21 +207,21 @@ async def test_a_call_keeps_and_shows_no_secret(tmp_path: Path) -> None:
     events: list[str] = []
     async with Workspace(tmp_path, {"permission": {"*": "allow"}}, tmp_path / "data") as ws:
         ws.registry.register(leak)
-        ws.bus.subscribe("*", lambda event: events.append(shown(event)))
+        ws.bus.subscribe("*", lambda event: events.append(as_text(event)))
         cards: list[str] = []
         result = await ws.call(
-            "leak", {"given": SECRET}, on_update=lambda p: cards.append(shown(card_part(p, live=True)))
+            "leak", {"text": SECRET}, on_update=lambda p: cards.append(as_text(card_part(p, live=True)))
         )
         assert result.output == f"output {NAME}\n" * 3
         assert result.records == [{"line": NAME}]
         assert len(events) >= 3
         assert len(cards) >= 3
-        everything = shown([result.title, result.metadata, events, cards])
+        everything = as_text([result.title, result.metadata, events, cards])
         assert NAME in everything
         assert SECRET not in everything
         rows = sqlite3.connect(tmp_path / "data" / "opencode.db").execute("SELECT * FROM parts").fetchall()
-        assert NAME in shown(rows)
-    assert SECRET.encode() not in kept(tmp_path / "data")
+        assert NAME in as_text(rows)
+    assert SECRET.encode() not in stored_bytes(tmp_path / "data")
 
 
 @pytest.mark.anyio
@@ -233,20 +233,20 @@ async def test_a_command_gets_the_secret_and_its_output_is_masked(tmp_path: Path
         f"printf %s {SECRET} | wc -c; printf %s {head}; sleep 0.2; printf '%s\\n' {tail}{more}; echo $MY_SERVICE_TOKEN"
     )
     async with Workspace(tmp_path, {"permission": {"*": "allow"}}, tmp_path / "data") as ws:
-        seen: list[str] = []
+        updates: list[str] = []
         result = await ws.call(
             "bash",
             {"command": command, "description": "x"},
             by="user",
-            on_update=lambda p: seen.append(shown(p.to_wire())),
+            on_update=lambda p: updates.append(as_text(p.to_wire())),
         )
         assert result.output.split()[0] == str(len(SECRET)), "the command itself is not changed"
         assert result.output.count(NAME) == 2, "in two pieces, and as a variable"
         assert result.truncated is long
         if result.output_path:
             assert Path(result.output_path).read_bytes().count(NAME.encode()) == 2
-        assert SECRET not in shown(seen)
-    assert SECRET.encode() not in kept(tmp_path / "data")
+        assert SECRET not in as_text(updates)
+    assert SECRET.encode() not in stored_bytes(tmp_path / "data")
 
 
 @given(st.integers(0, 3000), st.lists(st.integers(0, 4000), max_size=5), st.booleans())
@@ -262,14 +262,14 @@ def test_a_spill_has_no_secret_wherever_chunks_end(
     for start, end in itertools.pairwise(edges):
         sink.feed(data[start:end])
         assert SECRET not in sink.live(10_000)
-    whole = sink.finish()
-    assert SECRET not in whole.text
-    wanted = data.replace(SECRET.encode(), NAME.encode())
-    assert whole.bytes == len(wanted)
-    if whole.output_path is None:
-        assert whole.text == wanted.decode()
+    output = sink.finish()
+    assert SECRET not in output.text
+    expected = data.replace(SECRET.encode(), NAME.encode())
+    assert output.bytes == len(expected)
+    if output.output_path is None:
+        assert output.text == expected.decode()
     else:
-        assert Path(whole.output_path).read_bytes() == wanted
+        assert Path(output.output_path).read_bytes() == expected
 
 
 @pytest.mark.anyio
@@ -290,20 +290,20 @@ async def test_files_get_what_they_are_given_and_edits_hint_at_masks(tmp_path: P
 @pytest.mark.anyio
 async def test_errors_name_no_secret(workspace: Workspace) -> None:
     @tool
-    async def fail(given: str) -> str:
+    async def fail(text: str) -> str:
         """Fail."""
         try:
-            raise ValueError(f"inner {given}")
+            raise ValueError(f"inner {text}")
         except ValueError as error:
-            raise FileNotFoundError(2, "none", f"/x/{given}") from error
+            raise FileNotFoundError(2, "none", f"/x/{text}") from error
 
     workspace.registry.register(fail)
-    call = workspace.start("fail", {"given": SECRET})
+    call = workspace.start("fail", {"text": SECRET})
     with pytest.raises(FileNotFoundError) as caught:
         await call.run()
     assert str(caught.value) == f"[Errno 2] none: '/x/{NAME}'"
     assert str(caught.value.__cause__) == f"inner {NAME}"
-    assert SECRET not in shown(call.part.to_wire())
+    assert SECRET not in as_text(call.part.to_wire())
     with pytest.raises(ToolError) as missing:
         await workspace.call("read", {"filePath": f"/nowhere/{SECRET}"}, by="user")
     assert SECRET not in str(missing.value) + missing.value.for_person
@@ -319,15 +319,15 @@ async def test_requests_decisions_and_rules_name_no_secret(open_workspace: OpenW
 
     rules = {"permission": {"*": "allow", "bash": "ask"}}
     ws = await open_workspace(rules, approve=approve)
-    given = {"command": f"printf {SECRET}x", "description": "x"}
-    call = ws.start("bash", given, by="user")
+    arguments = {"command": f"printf {SECRET}x", "description": "x"}
+    call = ws.start("bash", arguments, by="user")
     assert (await call.run()).output == f"{NAME}x"
-    again = await ws.call("bash", given, by="user")
+    again = await ws.call("bash", arguments, by="user")
     assert again.output == f"{NAME}x"
     assert len(requests) == 1, "the approval holds for the command as it is"
-    history = [(one.permission, one.patterns, one.rules) for one in ws.permissions.history]
-    assert NAME in shown(requests)
-    assert SECRET not in shown([requests, history, call.part.decisions, audit_log(ws.data_dir).last(9)])
+    history = [(decision.permission, decision.patterns, decision.rules) for decision in ws.permissions.history]
+    assert NAME in as_text(requests)
+    assert SECRET not in as_text([requests, history, call.part.decisions, audit_log(ws.data_dir).last(9)])
     assert SECRET not in Table([{"rule": rule.pattern} for rule in ws.permissions.approved])._repr_html_()
 
 
@@ -339,7 +339,7 @@ async def test_arguments_changed_by_a_person_get_their_secrets_back(
     call = ws.start("write", {"filePath": "a.txt", "content": f"{SECRET}\n"}, by="user")
 
     async def change(event: dict[str, Any]) -> None:
-        assert SECRET not in shown([event, call.part.to_wire()])
+        assert SECRET not in as_text([event, call.part.to_wire()])
         shown_arguments = dict(call.part.state.input)
         await call.revise(event["properties"]["id"], {**shown_arguments, "content": f"# {shown_arguments['content']}"})
 
@@ -352,7 +352,7 @@ async def test_arguments_changed_by_a_person_get_their_secrets_back(
 async def test_a_model_is_sent_no_secret_and_what_it_says_is_masked(tmp_path: Path) -> None:
     model = FakeModel(
         [
-            {"text": f"I use {SECRET}.", "calls": [["read", {"filePath": "a.txt"}], ["leak", {"given": SECRET}]]},
+            {"text": f"I use {SECRET}.", "calls": [["read", {"filePath": "a.txt"}], ["leak", {"text": SECRET}]]},
             {"text": "Done."},
         ]
     )
@@ -360,14 +360,14 @@ async def test_a_model_is_sent_no_secret_and_what_it_says_is_masked(tmp_path: Pa
     async with project(tmp_path, a_txt=f"key: {SECRET}\n", AGENTS_md=f"The key is {SECRET}.") as workspace:
         (tmp_path / "AGENTS.md").write_text(f"The key is {SECRET}.")
         workspace.registry.register(leak)
-        workspace.bus.subscribe("*", lambda event: deltas.append(shown(event)))
+        workspace.bus.subscribe("*", lambda event: deltas.append(as_text(event)))
         answer = await workspace.sessions.prompt(f"say {SECRET}", model=model, system=f"It is {SECRET}.")
         assert answer.text.strip() == "Done."
-        sent = "\n".join(repr(request) for request in model.requests)
-        assert sent.count(NAME) > 5
-        assert SECRET not in sent
+        requests = "\n".join(repr(request) for request in model.requests)
+        assert requests.count(NAME) > 5
+        assert SECRET not in requests
         assert any(isinstance(p, TextPiece) and p.text == f"say {NAME}" for p in model.requests[0].turns[0].pieces)
-        messages = shown([message.to_wire() for message in answer.session.messages])
+        messages = as_text([message.to_wire() for message in answer.session.messages])
         assert f"I use {NAME}." in messages
         assert SECRET not in messages
         assert SECRET not in answer.session.title
@@ -381,7 +381,7 @@ async def test_a_model_is_sent_no_secret_and_what_it_says_is_masked(tmp_path: Pa
             assert NAME in path.read_text()
             assert SECRET not in path.read_text()
         data = workspace.data_dir
-    assert SECRET.encode() not in kept(data)
+    assert SECRET.encode() not in stored_bytes(data)
 
 
 @pytest.mark.anyio
@@ -392,7 +392,7 @@ async def test_a_session_of_before_is_exported_and_sent_masked(
     workspace = await open_workspace(files={"a.txt": f"key: {SECRET}\n"})
     first = FakeModel([{"calls": [["read", {"filePath": "a.txt"}]]}, {"text": "Done."}])
     answer = await workspace.sessions.prompt("read", model=first)
-    assert SECRET in shown([message.to_wire() for message in answer.session.messages])
+    assert SECRET in as_text([message.to_wire() for message in answer.session.messages])
     monkeypatch.setenv("MY_SERVICE_TOKEN", SECRET)
     model = FakeModel([{"text": "Done."}])
     await workspace.sessions.prompt("more", model=model, session=answer.session)
@@ -424,7 +424,7 @@ def test_logs_without_a_handler_still_reach_the_terminal(tmp_path: Path) -> None
         "logging.getLogger('opencode_jupyter.x').info('quiet')"
     )
     root = str(Path(__file__).parents[3])
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": root},
@@ -432,7 +432,7 @@ def test_logs_without_a_handler_still_reach_the_terminal(tmp_path: Path) -> None
         text=True,
         check=True,
     )
-    assert done.stderr == f"say {NAME}\n"
+    assert process.stderr == f"say {NAME}\n"
 
 
 # ---------------------------------------------------------------------- off

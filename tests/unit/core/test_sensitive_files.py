@@ -203,23 +203,23 @@ async def test_other_commands_ask_nothing_for_secrets(project: Path, line: str) 
 async def test_searches_leave_out_what_may_not_be_read(project: Path) -> None:
     rules = {"read": {"*": "allow", "*.env": "deny", "src/*": "ask"}}
     async with Workspace(project, {"permission": rules}, project.parent / "data", store=False) as ws:
-        found = await ws.call("grep", {"pattern": "needle"})
-        assert "PASSWORD" not in found.output and "needle = 1" not in found.output
-        assert "3 files" in found.output
-        listed = await ws.call("glob", {"pattern": "**/*"})
-        assert ".env" not in listed.output and "a.py" in listed.output
+        matches = await ws.call("grep", {"pattern": "needle"})
+        assert "PASSWORD" not in matches.output and "needle = 1" not in matches.output
+        assert "3 files" in matches.output
+        files = await ws.call("glob", {"pattern": "**/*"})
+        assert ".env" not in files.output and "a.py" in files.output
         with pytest.raises(PermissionDeniedError):
             await ws.call("grep", {"pattern": "needle", "path": ".env"})
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.patterns)
+        requests.append(request.patterns)
         return "once"
 
     async with Workspace(project, None, project.parent / "data", approve=approve, store=False) as ws:
         assert "PASSWORD" in (await ws.call("grep", {"pattern": "needle", "path": ".env"})).output
         assert "PASSWORD" not in (await ws.call("grep", {"pattern": "needle"})).output
-    assert asked == [[".env"]]
+    assert requests == [[".env"]]
 
 
 async def test_commands_take_no_settings_from_a_bare_repository(open_workspace: OpenWorkspace, project: Path) -> None:

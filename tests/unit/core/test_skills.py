@@ -27,14 +27,14 @@ def put(folder: Path, name: str, description: str = "d", body: str = "Body.") ->
 
 def age(root: Path, seconds: float = 60) -> None:
     """Make everything below look as if it had not been touched lately."""
-    then = time.time() - seconds
+    moment = time.time() - seconds
     for path in (root, *root.rglob("*")):
         if not path.is_symlink():
-            os.utime(path, (then, then))
+            os.utime(path, (moment, moment))
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home, and in a checkout a folder to work in."""
     for name in ("HOME", "OPENCODE_TEST_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
@@ -45,8 +45,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def opened(place: Path, config: dict[str, Any] | None = None) -> Workspace:
-    return Workspace(place / "top/sub/work", config, data_dir=place / "data", store=False)
+def opened(base: Path, config: dict[str, Any] | None = None) -> Workspace:
+    return Workspace(base / "top/sub/work", config, data_dir=base / "data", store=False)
 
 
 def names(workspace: Workspace) -> list[str]:
@@ -73,34 +73,34 @@ PLACES = [
 NAMED = {"skills": {"paths": ["named", "~/mine"]}}
 
 
-def test_every_place_in_its_order(place: Path) -> None:
+def test_every_place_in_its_order(base: Path) -> None:
     for i, folder in enumerate(PLACES):
-        put(place / folder, f"s{i:02}")
-    put(place / ".claude/skills", "above-the-worktree")
-    with opened(place, NAMED) as ws:
+        put(base / folder, f"s{i:02}")
+    put(base / ".claude/skills", "above-the-worktree")
+    with opened(base, NAMED) as ws:
         assert names(ws) == [f"s{i:02}" for i in range(len(PLACES))]
 
 
-def test_of_equal_names_the_one_found_last_counts(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_of_equal_names_the_one_found_last_counts(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     for folder in PLACES:
-        path = place / folder / "x/SKILL.md"
+        path = base / folder / "x/SKILL.md"
         path.parent.mkdir(parents=True)
         path.write_text(f"---\nname: same\ndescription: {folder}\n---\n")
     for count in range(len(PLACES), 0, -1):
-        with opened(place, NAMED) as ws:
+        with opened(base, NAMED) as ws:
             [skill] = ws.service(Skills).all()
             assert skill.description == PLACES[count - 1]
             assert len(ws.service(Skills).folders()) == count
-        (place / PLACES[count - 1] / "x/SKILL.md").unlink()
+        (base / PLACES[count - 1] / "x/SKILL.md").unlink()
     assert "the skill same is in" in caplog.text
 
 
-def test_two_of_one_name_are_told_of_once(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_two_of_one_name_are_told_of_once(base: Path, caplog: pytest.LogCaptureFixture) -> None:
     for folder in PLACES[:2]:
-        path = place / folder / "x/SKILL.md"
+        path = base / folder / "x/SKILL.md"
         path.parent.mkdir(parents=True)
         path.write_text(f"---\nname: same\ndescription: {folder}\n---\n")
-    with opened(place, NAMED) as ws:
+    with opened(base, NAMED) as ws:
         for _ in range(3):  # files as new as these are looked at anew each time
             assert len(ws.service(Skills).all()) == 1
     assert caplog.text.count("the skill same is in") == 1
@@ -110,33 +110,31 @@ def test_two_of_one_name_are_told_of_once(place: Path, caplog: pytest.LogCapture
     "switch",
     ["OPENCODE_DISABLE_EXTERNAL_SKILLS", "OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS"],
 )
-def test_skills_of_other_programs_can_be_switched_off(
-    place: Path, monkeypatch: pytest.MonkeyPatch, switch: str
-) -> None:
-    put(place / "home/.claude/skills", "theirs")
-    put(place / "top/.agents/skills", "theirs-too")
-    put(place / "top/.opencode/skills", "ours")
-    for value, found in (("1", ["ours"]), ("TRUE", ["ours"]), ("0", ["theirs", "theirs-too", "ours"])):
+def test_skills_of_other_programs_can_be_switched_off(base: Path, monkeypatch: pytest.MonkeyPatch, switch: str) -> None:
+    put(base / "home/.claude/skills", "theirs")
+    put(base / "top/.agents/skills", "theirs-too")
+    put(base / "top/.opencode/skills", "ours")
+    for value, expected in (("1", ["ours"]), ("TRUE", ["ours"]), ("0", ["theirs", "theirs-too", "ours"])):
         monkeypatch.setenv(switch, value)
-        with opened(place) as ws:
-            assert names(ws) == found
+        with opened(base) as ws:
+            assert names(ws) == expected
     assert Flags.read({}).external_skills
 
 
-def test_nested_hidden_and_linked_folders(place: Path) -> None:
-    skills = place / "top/.opencode/skills"
+def test_nested_hidden_and_linked_folders(base: Path) -> None:
+    skills = base / "top/.opencode/skills"
     put(skills / "group/.hidden", "deep")
-    target = put(place / "elsewhere", "linked")
+    target = put(base / "elsewhere", "linked")
     (skills / "link").symlink_to(target.parent)
     (skills / "circle").symlink_to(skills)
-    (skills / "group/up").symlink_to(place / "top")
-    (skills / "broken").symlink_to(place / "nowhere")
-    with opened(place) as ws:
+    (skills / "group/up").symlink_to(base / "top")
+    (skills / "broken").symlink_to(base / "nowhere")
+    with opened(base) as ws:
         assert sorted(set(names(ws))) == ["deep", "linked"]
 
 
-def test_what_is_no_skill_is_left_out(place: Path) -> None:
-    skills = place / "top/.opencode/skills"
+def test_what_is_no_skill_is_left_out(base: Path) -> None:
+    skills = base / "top/.opencode/skills"
     texts = {
         "no-fields": "# Only text\n",
         "no-name": "---\ndescription: d\n---\n",
@@ -162,7 +160,7 @@ def test_what_is_no_skill_is_left_out(place: Path) -> None:
     (skills / "endless").mkdir()
     (skills / "endless/SKILL.md").write_text("---\nname: x\n" + "a: b\n" * 50_000)
     put(skills, "good")
-    with opened(place) as ws:
+    with opened(base) as ws:
         assert set(names(ws)) == {"good"}
         problems = "\n".join(ws.service(Skills).problems)
     for name in ("no-end", "bad", "lines", "blank", "pipe", "endless", "folder", "binary"):
@@ -170,33 +168,33 @@ def test_what_is_no_skill_is_left_out(place: Path) -> None:
     assert "no-name" not in problems
 
 
-def test_a_warning_names_the_file_once_and_controls_no_terminal(place: Path) -> None:
-    path = put(place / "top/.opencode/skills/\x1b[31mred", "x")
+def test_a_warning_names_the_file_once_and_controls_no_terminal(base: Path) -> None:
+    path = put(base / "top/.opencode/skills/\x1b[31mred", "x")
     path.write_text("---\nname: x\n")
-    with opened(place) as ws:
+    with opened(base) as ws:
         ws.service(Skills).all()
         [warning] = map(str, ws.warnings())
-    shown = str(path).replace("\x1b", r"\x1b")
+    escaped = str(path).replace("\x1b", r"\x1b")
     assert warning == (
-        f'Failed to parse skill {shown}: the front matter starts with "---" but has no closing "---" (line 1)'
+        f'Failed to parse skill {escaped}: the front matter starts with "---" but has no closing "---" (line 1)'
     )
 
 
-def test_what_can_not_be_read_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_read_is_told(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests may run as root, who may read everything: so the system's refusal is played."""
-    path = put(place / "top/.opencode/skills", "closed")
-    locked = put(place / "top/.opencode/skills", "locked").parent
-    put(place / "top/.opencode/skills", "open")
+    path = put(base / "top/.opencode/skills", "closed")
+    locked = put(base / "top/.opencode/skills", "locked").parent
+    put(base / "top/.opencode/skills", "open")
     real_open, real_scan = os.open, os.scandir
 
-    def refuse(given: Any, wrong: Path, real: Any, *rest: Any) -> Any:
-        if Path(given) == wrong:
-            raise PermissionError(13, "Permission denied", str(given))
-        return real(given, *rest)
+    def refuse(path_or_fd: Any, wrong: Path, real: Any, *arguments: Any) -> Any:
+        if Path(path_or_fd) == wrong:
+            raise PermissionError(13, "Permission denied", str(path_or_fd))
+        return real(path_or_fd, *arguments)
 
-    monkeypatch.setattr("os.open", lambda given, *rest, **kw: refuse(given, path, real_open, *rest))
-    monkeypatch.setattr("os.scandir", lambda given: refuse(given, locked, real_scan))
-    with opened(place) as ws:
+    monkeypatch.setattr("os.open", lambda path_or_fd, *arguments, **kw: refuse(path_or_fd, path, real_open, *arguments))
+    monkeypatch.setattr("os.scandir", lambda path_or_fd: refuse(path_or_fd, locked, real_scan))
+    with opened(base) as ws:
         assert names(ws) == ["open"]
         assert ws.service(Skills).problems == [
             f"Failed to parse skill {path}: Permission denied",
@@ -204,8 +202,8 @@ def test_what_can_not_be_read_is_told(place: Path, monkeypatch: pytest.MonkeyPat
         ]
 
 
-def test_odd_front_matter_that_is_one(place: Path) -> None:
-    skills = place / "top/.opencode/skills"
+def test_odd_front_matter_that_is_one(base: Path) -> None:
+    skills = base / "top/.opencode/skills"
     texts = {
         "bom": "\ufeff---\nname: bom\ndescription: d\n---\nx",
         "crlf": "---\r\nname: crlf\r\ndescription: d\r\n---\r\nx",
@@ -217,47 +215,47 @@ def test_odd_front_matter_that_is_one(place: Path) -> None:
     for name, text in texts.items():
         (skills / name).mkdir(parents=True)
         (skills / name / "SKILL.md").write_bytes(text.encode())
-    with opened(place) as ws:
-        found = {skill.name: skill for skill in ws.service(Skills).all()}
-        assert set(found) == {"bom", "crlf", "colon", "folded", 'it\'s "<b>"', "../../etc"}
-        assert found["colon"].description == "Use when: the user asks"
-        assert found["folded"].description.strip() == "two lines"
-        assert [skill.content().strip() for skill in found.values()] == ["x"] * 6
-        assert found["../../etc"].directory == skills / "dots"
+    with opened(base) as ws:
+        skills_by_name = {skill.name: skill for skill in ws.service(Skills).all()}
+        assert set(skills_by_name) == {"bom", "crlf", "colon", "folded", 'it\'s "<b>"', "../../etc"}
+        assert skills_by_name["colon"].description == "Use when: the user asks"
+        assert skills_by_name["folded"].description.strip() == "two lines"
+        assert [skill.content().strip() for skill in skills_by_name.values()] == ["x"] * 6
+        assert skills_by_name["../../etc"].directory == skills / "dots"
 
 
-def test_new_changed_and_removed_skills_are_noticed(place: Path) -> None:
-    skills = place / "top/.opencode/skills"
+def test_new_changed_and_removed_skills_are_noticed(base: Path) -> None:
+    skills = base / "top/.opencode/skills"
     first = put(skills, "first")
-    with opened(place, {"skills": {"paths": ["later"]}}) as ws:
+    with opened(base, {"skills": {"paths": ["later"]}}) as ws:
         assert names(ws) == ["first"]
         put(skills / "deep/er", "second")
         assert names(ws) == ["second", "first"]
         first.write_text("---\nname: renamed\ndescription: d\n---\n")
         assert names(ws) == ["second", "renamed"]
-        put(place / "top/sub/work/later", "third")
+        put(base / "top/sub/work/later", "third")
         assert names(ws) == ["second", "renamed", "third"]
-        put(place / "home/.claude/skills", "fourth")
-        put(place / "top/sub/.opencode/skill", "fifth")
-        put(place / "home/.opencode/skill", "sixth")
+        put(base / "home/.claude/skills", "fourth")
+        put(base / "top/sub/.opencode/skill", "fifth")
+        put(base / "home/.opencode/skill", "sixth")
         assert names(ws) == ["fourth", "fifth", "second", "renamed", "sixth", "third"]
         first.unlink()
         assert names(ws) == ["fourth", "fifth", "second", "sixth", "third"]
 
 
-def test_a_projects_own_skills_can_be_switched_off(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(place / "top/.opencode/skills", "the-projects")
-    put(place / "home/.config/opencode/skills", "mine")
+def test_a_projects_own_skills_can_be_switched_off(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(base / "top/.opencode/skills", "the-projects")
+    put(base / "home/.config/opencode/skills", "mine")
     monkeypatch.setenv("OPENCODE_DISABLE_PROJECT_CONFIG", "true")
-    with opened(place) as ws:
+    with opened(base) as ws:
         assert names(ws) == ["mine"]
 
 
-def test_nothing_is_read_again_while_nothing_changed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    skills = place / "top/.opencode/skills"
+def test_nothing_is_read_again_while_nothing_changed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skills = base / "top/.opencode/skills"
     for i in range(3):
         put(skills, f"s{i}")
-    age(place)
+    age(base)
     read: list[Path] = []
     original = skill_module.read_skill
 
@@ -266,7 +264,7 @@ def test_nothing_is_read_again_while_nothing_changed(place: Path, monkeypatch: p
         return original(path, problems)
 
     monkeypatch.setattr("opencode_jupyter.core.skills.read_skill", counting)
-    with opened(place) as ws:
+    with opened(base) as ws:
         for _ in range(5):
             assert names(ws) == ["s0", "s1", "s2"]
         assert len(read) == 3
@@ -275,39 +273,39 @@ def test_nothing_is_read_again_while_nothing_changed(place: Path, monkeypatch: p
         assert len(read) == 7
 
 
-def test_it_follows_the_working_folder_and_the_configuration(place: Path) -> None:
-    put(place / "other/.opencode/skills", "there")
-    put(place / "top/.opencode/skills", "here")
-    (place / "other/.git").mkdir()
-    with opened(place) as ws:
+def test_it_follows_the_working_folder_and_the_configuration(base: Path) -> None:
+    put(base / "other/.opencode/skills", "there")
+    put(base / "top/.opencode/skills", "here")
+    (base / "other/.git").mkdir()
+    with opened(base) as ws:
         assert names(ws) == ["here"]
-        ws.change_directory(place / "other")
+        ws.change_directory(base / "other")
         assert names(ws) == ["there"]
-        put(place / "other/more", "named")
-        (place / "other/opencode.json").write_text('{"skills": {"paths": ["more"]}}')
+        put(base / "other/more", "named")
+        (base / "other/opencode.json").write_text('{"skills": {"paths": ["more"]}}')
         ws.reload_config()
         assert names(ws) == ["there", "named"]
 
 
-def test_a_named_folder_that_is_not_there_is_told(place: Path) -> None:
-    with opened(place, {"skills": {"paths": ["nowhere", "bad\0name"]}}) as ws:
+def test_a_named_folder_that_is_not_there_is_told(base: Path) -> None:
+    with opened(base, {"skills": {"paths": ["nowhere", "bad\0name"]}}) as ws:
         assert names(ws) == []
-        assert ws.service(Skills).problems[0] == f"skills.paths names {place}/top/sub/work/nowhere, which is missing"
+        assert ws.service(Skills).problems[0] == f"skills.paths names {base}/top/sub/work/nowhere, which is missing"
 
 
-def test_a_folder_without_end_is_not_looked_through_for_ever(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_end_is_not_looked_through_for_ever(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skill_module, "MOST_FOLDERS", 10)
     for i in range(30):
-        put(place / "top/.opencode/skills", f"s{i:02}")
-    with opened(place) as ws:
+        put(base / "top/.opencode/skills", f"s{i:02}")
+    with opened(base) as ws:
         assert 0 < len(names(ws)) < 10
         assert "too many folders" in ws.service(Skills).problems[0]
 
 
-def test_a_text_that_is_far_too_long(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_far_too_long(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skill_module, "BODY_BYTES", 1000)
-    put(place / "top/.opencode/skills", "long", body="é" * 600)
-    with opened(place) as ws:
+    put(base / "top/.opencode/skills", "long", body="é" * 600)
+    with opened(base) as ws:
         [skill] = ws.service(Skills).all()
         with pytest.raises(ToolError, match="too long for a skill"):
             skill.content()
@@ -316,10 +314,10 @@ def test_a_text_that_is_far_too_long(place: Path, monkeypatch: pytest.MonkeyPatc
             skill.content()
 
 
-def test_rules_take_skills_away(place: Path) -> None:
+def test_rules_take_skills_away(base: Path) -> None:
     for name in ("alpha", "beta", "internal-x"):
-        put(place / "top/.opencode/skills", name)
-    with opened(place) as ws:
+        put(base / "top/.opencode/skills", name)
+    with opened(base) as ws:
         skills = ws.service(Skills).all()
         rules = [Rule("skill", "*", "ask"), Rule("skill", "internal-*", "deny"), Rule("skill", "beta", "allow")]
         assert [skill.name for skill in available(skills, rules)] == ["alpha", "beta"]
@@ -327,44 +325,46 @@ def test_rules_take_skills_away(place: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_problems_are_published_once(place: Path) -> None:
-    path = put(place / "top/.opencode/skills", "x")
+async def test_problems_are_published_once(base: Path) -> None:
+    path = put(base / "top/.opencode/skills", "x")
     path.write_text("---\nname: x\n")
-    seen: list[Any] = []
-    async with opened(place) as ws:
-        ws.bus.subscribe("session.error", lambda event: seen.append(event["properties"]["error"]["data"]["message"]))
+    messages: list[Any] = []
+    async with opened(base) as ws:
+        ws.bus.subscribe(
+            "session.error", lambda event: messages.append(event["properties"]["error"]["data"]["message"])
+        )
         for _ in range(3):
             assert await ws.service(Skills).discover() == []
-    assert len(seen) == 1
-    assert seen[0].startswith(f"Failed to parse skill {path}: ")
+    assert len(messages) == 1
+    assert messages[0].startswith(f"Failed to parse skill {path}: ")
 
 
 @pytest.mark.anyio
-async def test_their_folders_can_be_read_and_others_not(place: Path) -> None:
-    path = put(place / "home/.claude/skills", "theirs")
+async def test_their_folders_can_be_read_and_others_not(base: Path) -> None:
+    path = put(base / "home/.claude/skills", "theirs")
     (path.parent / "extra.txt").write_text("extra\n")
-    link = put(place / "real", "linked").parent
-    (place / "home/.claude/skills/l").symlink_to(link)
-    odd = put(place / "home/.claude/skills/a*", "odd")
-    (place / "home/secret.txt").write_text("s\n")
-    async with opened(place, {"permission": {"*": "allow"}}) as ws:
+    link = put(base / "real", "linked").parent
+    (base / "home/.claude/skills/l").symlink_to(link)
+    odd = put(base / "home/.claude/skills/a*", "odd")
+    (base / "home/secret.txt").write_text("s\n")
+    async with opened(base, {"permission": {"*": "allow"}}) as ws:
         await ws.service(Skills).discover()
         ruleset = ws.agent("build").permission
-        for by_rule, file in (("allow", path), ("allow", place / "home/.claude/skills/l/SKILL.md")):
+        for by_rule, file in (("allow", path), ("allow", base / "home/.claude/skills/l/SKILL.md")):
             assert _judged(ws, file, ruleset) == by_rule
-    async with opened(place) as ws:
+    async with opened(base) as ws:
         await ws.service(Skills).discover()
         for agent in ("build", "plan"):
             rules = ws.agent(agent).permission
             assert _judged(ws, path, rules) == "allow"
             assert _judged(ws, link / "x", rules) == "allow"
             assert _judged(ws, odd, rules) == "ask"
-            assert _judged(ws, place / "home/secret.txt", rules) == "ask"
+            assert _judged(ws, base / "home/secret.txt", rules) == "ask"
             assert _judged(ws, path, ws.agent(agent).model_permission) == "allow"
         assert _judged(ws, path, ws.agent("explore").permission) == "deny"  # it is denied skills too
         ws.reload_config()
         assert _judged(ws, path, ws.agent("build").permission) == "allow"
-    async with opened(place, {"permission": {"external_directory": "deny"}}) as ws:
+    async with opened(base, {"permission": {"external_directory": "deny"}}) as ws:
         await ws.service(Skills).discover()
         assert _judged(ws, path, ws.agent("build").permission) == "deny"
 

@@ -22,9 +22,9 @@ def test_a_short_output_makes_no_file(tmp_path: Path) -> None:
     s = sink(tmp_path)
     s.feed(b"a\n")
     s.feed(b"b\0c")
-    whole = s.finish()
-    assert (whole.text, whole.truncated, whole.output_path) == ("a\nb\0c", False, None)
-    assert (whole.lines, whole.bytes, whole.cut_line) == (2, 5, None)
+    output = s.finish()
+    assert (output.text, output.truncated, output.output_path) == ("a\nb\0c", False, None)
+    assert (output.lines, output.bytes, output.cut_line) == (2, 5, None)
     assert not (tmp_path / "tool-output").exists()
 
 
@@ -43,26 +43,26 @@ def test_a_long_output_shows_its_beginning_and_its_end(tmp_path: Path) -> None:
     data = b"".join(b"%d\n" % i for i in range(1, 3001))
     for at in range(0, len(data), 1000):
         s.feed(data[at : at + 1000])
-    whole = s.finish()
-    head, gap, hint, tail = whole.text.split("\n\n")
+    output = s.finish()
+    head, gap, hint, tail = output.text.split("\n\n")
     assert head.split("\n") == [str(i) for i in range(1, 1001)]
     assert gap == "...1001 lines truncated..."
     assert hint.startswith("The tool call succeeded but the output was truncated. Full output saved to: ")
     assert tail.split("\n") == [*(str(i) for i in range(2002, 3001)), ""]
-    assert whole.output_path is not None
-    assert Path(whole.output_path).read_bytes() == data
-    assert (whole.lines, whole.bytes, whole.cut_line) == (3001, len(data), 1001)
+    assert output.output_path is not None
+    assert Path(output.output_path).read_bytes() == data
+    assert (output.lines, output.bytes, output.cut_line) == (3001, len(data), 1001)
 
 
 def test_one_endless_line_is_cut_between_characters(tmp_path: Path) -> None:
     s = sink(tmp_path)
     s.feed(("x" + "é" * 100_000).encode())
-    whole = s.finish()
-    head, gap, _, tail = whole.text.split("\n\n")
+    output = s.finish()
+    head, gap, _, tail = output.text.split("\n\n")
     assert head == "x" + "é" * 12799
     assert tail == "é" * 12800
     assert gap == f"...{200_001 - len(head.encode()) - len(tail.encode())} bytes truncated..."
-    assert whole.cut_line == 1
+    assert output.cut_line == 1
 
 
 def test_a_full_disk_loses_only_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,20 +73,20 @@ def test_a_full_disk_loses_only_the_middle(tmp_path: Path, monkeypatch: pytest.M
     s = Spill(limits)
     s.feed(b"begin\n" + b"x\n" * 100_000)
     s.feed(b"end\n")
-    whole = s.finish()
-    assert whole.text.startswith("begin\n")
-    assert whole.text.endswith("end\n")
-    assert "That file is not complete: [Errno 28] No space left on device" in whole.text
+    output = s.finish()
+    assert output.text.startswith("begin\n")
+    assert output.text.endswith("end\n")
+    assert "That file is not complete: [Errno 28] No space left on device" in output.text
 
 
 def test_no_folder_to_write_to(tmp_path: Path) -> None:
     (tmp_path / "tool-output").write_text("in the way")
     s = sink(tmp_path)
     s.feed(b"x\n" * 5000)
-    whole = s.finish()
-    assert whole.output_path is None
-    assert whole.truncated
-    assert "could not be saved" in whole.text
+    output = s.finish()
+    assert output.output_path is None
+    assert output.truncated
+    assert "could not be saved" in output.text
 
 
 def test_the_live_text_is_the_end(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_lines_of_very_much_are_not_counted(tmp_path: Path, monkeypatch: pytest.
     s = sink(tmp_path, max_lines=10)
     s.feed(b"x\n" * 1000)
     s.feed(b"x\n" * 2000)
-    whole = s.finish()
-    assert whole.lines is None
-    assert "...5983 bytes truncated..." in whole.text
+    output = s.finish()
+    assert output.lines is None
+    assert "...5983 bytes truncated..." in output.text
 
 
 @given(
@@ -134,17 +134,17 @@ def test_any_stream_ends_within_the_limits(
     s = sink(tmp_path_factory.mktemp("d"), max_lines=lines, max_bytes=size)
     for chunk in chunks:
         s.feed(chunk)
-    whole = s.finish()
-    assert (whole.bytes, whole.lines) == (len(data), data.count(b"\n") + 1)
+    output = s.finish()
+    assert (output.bytes, output.lines) == (len(data), data.count(b"\n") + 1)
     if len(data) <= size and data.count(b"\n") < lines:
-        assert whole.text == data.decode("utf-8", "replace")
+        assert output.text == data.decode("utf-8", "replace")
         return
-    assert whole.output_path is not None
-    assert Path(whole.output_path).read_bytes() == data
-    head, _, rest = whole.text.partition("\n\n...")
-    tail = rest.partition("\nUse Grep")[2].partition("\n\n")[2]
-    kept = head.encode(errors="surrogatepass").replace("\ufffd".encode(), b"")
-    assert len(kept) <= size
+    assert output.output_path is not None
+    assert Path(output.output_path).read_bytes() == data
+    head, _, after_head = output.text.partition("\n\n...")
+    tail = after_head.partition("\nUse Grep")[2].partition("\n\n")[2]
+    head_bytes = head.encode(errors="surrogatepass").replace("\ufffd".encode(), b"")
+    assert len(head_bytes) <= size
     assert head.count("\n") + 1 <= (lines + 1) // 2 or not head
     if data.isascii() and b"\0" not in data:
         assert data.startswith(head.encode())

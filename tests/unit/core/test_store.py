@@ -30,9 +30,9 @@ async def test_parts_come_back_in_wire_form_with_the_extra_columns(store: Store,
     image = Attachment.from_bytes(b"x", "image/png")
     part.state = Completed({"a": 1}, 1000, 2000, "title", "out", {"truncated": False}, [image])
     store.put_part(part)
-    (kept,) = await store.parts("ses_a")
-    extra = kept.pop("opencode_jupyter")
-    assert kept == part.to_wire()
+    (row,) = await store.parts("ses_a")
+    extra = row.pop("opencode_jupyter")
+    assert row == part.to_wire()
     assert extra["decisions"][0]["rules"] == [
         {"permission": "edit", "pattern": "*", "action": "ask", "origin": "opencode.json"}
     ]
@@ -164,8 +164,8 @@ async def test_a_put_is_written_without_a_flush(path: Path, store: Store) -> Non
     store.put_part(tool_part())
     deadline = time.monotonic() + 5
     while True:
-        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(path)) as other:
-            if other.execute("SELECT count(*) FROM parts").fetchone()[0]:
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(path)) as connection:
+            if connection.execute("SELECT count(*) FROM parts").fetchone()[0]:
                 break
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
@@ -187,5 +187,5 @@ def test_rows_hold_what_they_were_given(value: dict[str, Any]) -> None:
 
 def test_rows_hold_what_json_does_not_know_as_text(tmp_path: Path) -> None:
     when = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-    found = json.loads(rows.encode({"when": when, "path": tmp_path, "pair": (1, 2), (1, 2): "left out", "b": b"x"}))
-    assert found == {"when": str(when), "path": str(tmp_path), "pair": [1, 2], "b": "b'x'"}
+    decoded = json.loads(rows.encode({"when": when, "path": tmp_path, "pair": (1, 2), (1, 2): "left out", "b": b"x"}))
+    assert decoded == {"when": str(when), "path": str(tmp_path), "pair": [1, 2], "b": "b'x'"}

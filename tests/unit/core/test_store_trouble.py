@@ -84,8 +84,8 @@ async def test_killed_process_leaves_aborted_calls(path: Path) -> None:
     child.send_signal(signal.SIGKILL)
     child.communicate()
     later = Store(path)
-    whole, running, pending = await later.parts("ses_a")
-    assert whole["state"]["output"] == "whole"
+    finished, running, pending = await later.parts("ses_a")
+    assert finished["state"]["output"] == "whole"
     assert running["state"].pop("time")["start"] == 1000
     assert running["state"] == {
         "status": "error",
@@ -108,11 +108,11 @@ async def test_reused_process_id_is_another_process(path: Path) -> None:
     store.put_part(tool_part(2, state=Running({}, 1)))
     store.put_part(tool_part(3, state=Running({}, 1)))
     store.close()
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("UPDATE parts SET process_started = 'earlier' WHERE id LIKE '%1'")
-        other.execute("UPDATE parts SET host = 'elsewhere' WHERE id LIKE '%2'")
-        other.execute("UPDATE parts SET host = 'elsewhere', written = 1 WHERE id LIKE '%3'")
-        other.commit()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE parts SET process_started = 'earlier' WHERE id LIKE '%1'")
+        connection.execute("UPDATE parts SET host = 'elsewhere' WHERE id LIKE '%2'")
+        connection.execute("UPDATE parts SET host = 'elsewhere', written = 1 WHERE id LIKE '%3'")
+        connection.commit()
     store = Store(path)
     assert [p["state"]["status"] for p in await store.parts()] == ["error", "running", "error"]
     store.close()
@@ -148,8 +148,8 @@ async def test_damaged_file_is_moved_aside(path: Path, damage: str, caplog: pyte
 
 async def test_file_of_a_later_release_is_left_alone(path: Path) -> None:
     Store(path).close()
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("PRAGMA user_version = 99")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
     store = Store(path)
     store.put_part(tool_part())
@@ -172,9 +172,9 @@ async def test_migration_keeps_what_is_there(path: Path, monkeypatch: pytest.Mon
         store = Store(path)
         assert (await store.calls())[0]["tool"] == "migrated"
         store.close()
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("PRAGMA user_version").fetchone() == (schema.FIRST_VERSION + len(schema.MIGRATIONS),)
-        other.execute("SELECT colour FROM parts")
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        assert reader.execute("PRAGMA user_version").fetchone() == (schema.FIRST_VERSION + len(schema.MIGRATIONS),)
+        reader.execute("SELECT colour FROM parts")
 
 
 async def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,14 +230,14 @@ async def test_locked_file_falls_back_and_heals(path: Path, monkeypatch: pytest.
     store.put_part(tool_part(1, state=completed()))
     store.put_session({"id": "ses_gone"})
     await store.flush()
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
         store.put_part(tool_part(2, state=completed()))
         await store.flush()
         assert store.problem is not None and "locked" in store.problem
         assert len(await store.parts()) == 2  # with what the file held
         await store.delete_session("ses_gone")
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
     store.put_part(tool_part(3, state=completed()))
     await store.flush()
     assert store.problem is None
@@ -252,12 +252,12 @@ async def test_closing_brings_what_was_kept_in_memory(path: Path, monkeypatch: p
     original = schema.open_database
     monkeypatch.setattr(store_module, "open_database", lambda p, busy_ms=0: original(p, busy_ms=50))
     Store(path).close()
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
         store = Store(path)
         store.put_part(tool_part(1))
         await store.flush()
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
     store.close()
     assert len(sqlite3.connect(path).execute("SELECT id FROM parts").fetchall()) == 1
 
@@ -282,9 +282,9 @@ def test_full_disk(path: Path) -> None:
     child = run_child(code, str(path))
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out.strip()) == (0, "None"), err
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("SELECT count(*) FROM parts").fetchone() == (40,)
-        assert other.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM parts").fetchone() == (40,)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 async def test_close_is_idempotent_and_flushes(path: Path) -> None:
@@ -300,8 +300,8 @@ async def test_close_is_idempotent_and_flushes(path: Path) -> None:
     with pytest.raises(RuntimeError, match="closed"):
         await store.parts()
     store.put_part(tool_part(1))  # a call that ends late must not fail
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("SELECT count(*) FROM parts").fetchone() == (1000,)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM parts").fetchone() == (1000,)
 
 
 def test_exit_without_close_flushes(path: Path) -> None:
@@ -313,8 +313,8 @@ def test_exit_without_close_flushes(path: Path) -> None:
     child = run_child(code, str(path))
     _, err = child.communicate(timeout=60)
     assert (child.returncode, err) == (0, "")
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("SELECT count(*) FROM parts").fetchone() == (200,)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM parts").fetchone() == (200,)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -338,18 +338,18 @@ def test_forked_child_leaves_the_file_alone(path: Path) -> None:
     child = run_child(code, str(path))
     _, err = child.communicate(timeout=60)
     assert child.returncode == 0, err
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        kept = [json.loads(r[0])["callID"] for r in other.execute("SELECT data FROM parts ORDER BY id")]
-    assert kept == ["call_1", "call_3"]
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        call_ids = [json.loads(r[0])["callID"] for r in connection.execute("SELECT data FROM parts ORDER BY id")]
+    assert call_ids == ["call_1", "call_3"]
 
 
 def test_opening_does_not_wait_for_the_file(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     Store(path).close()
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
         store = Store(path)
         store.put_part(tool_part())
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
     store.close()
     assert store.problem is None

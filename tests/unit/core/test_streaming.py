@@ -49,14 +49,14 @@ class Watch:
 
     async def until(self, text: str) -> None:
         async with asyncio.timeout(10):
-            while not any(text in one for one in self.shown):
+            while not any(text in output for output in self.shown):
                 self._changed.clear()
                 await self._changed.wait()
 
 
 @pytest.mark.parametrize("colour", ["sync", "async"])
 async def test_pieces_are_shown_as_they_come_and_are_the_result(ws: Workspace, colour: str) -> None:
-    go, went = threading.Event(), asyncio.Event()
+    proceed, async_proceed = threading.Event(), asyncio.Event()
 
     if colour == "sync":
 
@@ -64,7 +64,7 @@ async def test_pieces_are_shown_as_they_come_and_are_the_result(ws: Workspace, c
         def count(upto: int) -> Iterator[str]:
             for n in range(upto):
                 yield f"{n}\n"
-            go.wait(10)
+            proceed.wait(10)
             yield "end"
 
     else:
@@ -73,15 +73,15 @@ async def test_pieces_are_shown_as_they_come_and_are_the_result(ws: Workspace, c
         async def count(upto: int) -> AsyncIterator[str]:
             for n in range(upto):
                 yield f"{n}\n"
-            await went.wait()
+            await async_proceed.wait()
             yield "end"
 
     ws.registry.register(count)
     watch = Watch()
     call = asyncio.create_task(ws.call("count", {"upto": 3}, on_update=watch))
     await watch.until("0\n1\n2\n")  # the last piece is shown though no other one follows
-    go.set()
-    went.set()
+    proceed.set()
+    async_proceed.set()
     result = await call
     assert result.output == "0\n1\n2\nend"
     assert result.metadata == {"truncated": False}
@@ -108,8 +108,8 @@ async def test_what_a_generator_returns_or_yields_last_says_more(ws: Workspace) 
         yield "a"
         return "b"
 
-    for one in (returns, yields, overrides, plain):
-        ws.registry.register(one)
+    for function in (returns, yields, overrides, plain):
+        ws.registry.register(function)
     result = await ws.call("returns")
     assert (result.title, result.output, result.attachments[0].data) == ("a title", "text", b"x")
     result = await ws.call("yields")
@@ -138,19 +138,19 @@ async def test_other_pieces_are_refused_with_their_kind(ws: Workspace, wrong: An
 
 
 async def test_what_a_tool_reports_itself_is_kept_beside_the_text(ws: Workspace) -> None:
-    seen = asyncio.Event()
+    shown = asyncio.Event()
 
     @tool
     async def work(ctx: ToolContext) -> AsyncIterator[str]:
         ctx.metadata(title="half way", metadata={"progress": {"value": 1, "total": 2}})
         yield "a line"
-        await seen.wait()
+        await shown.wait()
 
     ws.registry.register(work)
     watch = Watch()
     call = asyncio.create_task(ws.call("work", on_update=watch))
     await watch.until("a line")
-    seen.set()
+    shown.set()
     await call
     assert watch.titles[-1] == "half way"
     assert watch.metadata[-1] == {"output": "a line", "progress": {"value": 1, "total": 2}}
@@ -307,10 +307,10 @@ async def test_definitions_and_iterators_stream_too(ws: Workspace) -> None:
         return inner()
 
     for name, execute in (("one", pieces), ("two", async_pieces)):
-        given = {"description": "", "parameters": {"type": "object"}, "execute": execute}
-        ws.registry.register(Tool.define(name, given))
-    for one in (returned, awaited, handed):
-        ws.registry.register(one)
+        definition = {"description": "", "parameters": {"type": "object"}, "execute": execute}
+        ws.registry.register(Tool.define(name, definition))
+    for function in (returned, awaited, handed):
+        ws.registry.register(function)
     outputs = [(await ws.call(name)).output for name in ("one", "two", "returned", "awaited", "handed")]
     assert outputs == ["abuild", "b", "cd", "e", "f"]
 
@@ -323,6 +323,6 @@ async def test_several_streams_at_once_do_not_mix(ws: Workspace) -> None:
             await asyncio.sleep(0)
 
     ws.registry.register(letters)
-    results = await asyncio.gather(*(ws.call("letters", {"of": one}) for one in "abc"))
+    results = await asyncio.gather(*(ws.call("letters", {"of": letter}) for letter in "abc"))
     assert [r.output for r in results] == ["a" * 100, "b" * 100, "c" * 100]
     assert all(isinstance(c.part.state, Completed) for c in ws.calls.values())

@@ -65,7 +65,9 @@ def test_invalid_arguments_name_the_field_and_keep_the_cause() -> None:
         bound.validate({"a": "many"})
     text = str(caught.value)
     assert text.startswith("The f tool was called with invalid arguments: [")
-    assert [(one["path"], one["message"]) for one in json.loads(text[text.index("[") : text.rindex("]") + 1])] == [
+    assert [
+        (issue["path"], issue["message"]) for issue in json.loads(text[text.index("[") : text.rindex("]") + 1])
+    ] == [
         (["a"], "Invalid input: expected number, received string"),
         (["b"], "Invalid input: expected string, received undefined"),
     ]
@@ -91,30 +93,30 @@ async def test_init_per_agent_gives_a_fresh_definition_each_time() -> None:
     async def init(ctx: InitContext) -> Definition:
         return Definition(f"for {ctx.agent}", Args, lambda args, ctx: str(args.x))
 
-    made = Tool.define("dynamic", init)
-    assert made.static is None
-    one, two = await made.init(InitContext()), await made.init(InitContext())
-    assert one.definition is not two.definition
-    assert one.description == "for None"
+    defined = Tool.define("dynamic", init)
+    assert defined.static is None
+    first, second = await defined.init(InitContext()), await defined.init(InitContext())
+    assert first.definition is not second.definition
+    assert first.description == "for None"
 
 
 def test_define_takes_opencodes_dict() -> None:
     class Args(BaseModel):
         x: int = 1
 
-    given = {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str}
-    made = Tool.define("t", given)
-    assert made.static is not None and made.static.definition.format_validation_error is str
+    fields = {"description": "d", "parameters": Args, "execute": lambda a, c: "", "formatValidationError": str}
+    defined = Tool.define("t", fields)
+    assert defined.static is not None and defined.static.definition.format_validation_error is str
     with pytest.raises(TypeError, match="no field 'excute'"):
         Tool.define("t", {"description": "d", "parameters": Args, "excute": None})
 
 
 def test_results() -> None:
     assert as_result("t", "text").output == "text"
-    made = as_result("t", {"title": "a", "output": "b", "metadata": {"k": 1}})
-    assert (made.title, made.output, made.metadata) == ("a", "b", {"k": 1})
-    kept = ToolResult(output="x")
-    assert as_result("t", kept) is kept
+    result = as_result("t", {"title": "a", "output": "b", "metadata": {"k": 1}})
+    assert (result.title, result.output, result.metadata) == ("a", "b", {"k": 1})
+    original = ToolResult(output="x")
+    assert as_result("t", original) is original
     data = {"output": "b", "score": 1}
     assert as_result("t", data).value is data, "a dict with keys that are not OpenCode's is data"
     for wrong in (object(), lambda: 1, ToolResult(output=3), ToolResult(metadata=[])):  # type: ignore[arg-type]

@@ -18,8 +18,8 @@ from opencode_jupyter.core.truncation import Truncation, cut_units, encode, outp
 
 
 def test_a_text_within_the_limits_passes_through(tmp_path: Path) -> None:
-    kept = output("a\nb\n", directory=tmp_path)
-    assert (kept.content, kept.truncated, kept.output_path) == ("a\nb\n", False, None)
+    result = output("a\nb\n", directory=tmp_path)
+    assert (result.content, result.truncated, result.output_path) == ("a\nb\n", False, None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -43,9 +43,9 @@ def test_exactly_at_the_limits_is_within(tmp_path: Path) -> None:
 )
 def test_worked_numbers(tmp_path: Path, text: str, options: dict[str, int], gap: str, preview: int) -> None:
     cut = output(text, directory=tmp_path, **options)
-    shown, marker, hint = cut.content.split("\n\n")
+    preview_text, marker, hint = cut.content.split("\n\n")
     assert marker == gap
-    assert shown == "\n".join(text.split("\n")[:preview])
+    assert preview_text == "\n".join(text.split("\n")[:preview])
     assert hint.startswith("The tool call succeeded but the output was truncated. Full output saved to: ")
     assert cut.output_path is not None
     assert Path(cut.output_path).read_text() == text
@@ -141,8 +141,8 @@ def test_what_is_kept_is_whole_lines_within_the_limits(
         assert cut.content == text
         return
     split = cut.content.partition if direction == "head" else cut.content.rpartition
-    kept = split("\n\n...")[0] if direction == "head" else cut.content.split("\n\n", 2)[2]
-    assert len(encode(kept)) <= size
-    assert kept.count("\n") < lines
-    whole = encode(text).decode()
-    assert whole.startswith(kept) if direction == "head" else whole.endswith(kept)
+    preview = split("\n\n...")[0] if direction == "head" else cut.content.split("\n\n", 2)[2]
+    assert len(encode(preview)) <= size
+    assert preview.count("\n") < lines
+    readable = encode(text).decode()
+    assert readable.startswith(preview) if direction == "head" else readable.endswith(preview)

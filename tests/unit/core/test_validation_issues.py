@@ -54,23 +54,23 @@ class Needed(BaseModel):
     word: Literal["p", "q"]
 
 
-def found(model: type[BaseModel], given: Any, schema: dict[str, Any] | None = None) -> str:
+def issues_json(model: type[BaseModel], value: Any, schema: dict[str, Any] | None = None) -> str:
     with pytest.raises(ValidationError) as caught:
-        model.model_validate(given)
+        model.model_validate(value)
     return as_json(list_issues(caught.value, schema if schema is not None else json_schema(model)))
 
 
 def wrong(expected: str, received: str, *path: str | int) -> dict[str, Any]:
-    said = f"Invalid input: expected {expected}, received {received}"
-    return {"expected": expected, "code": "invalid_type", "path": list(path), "message": said}
+    message = f"Invalid input: expected {expected}, received {received}"
+    return {"expected": expected, "code": "invalid_type", "path": list(path), "message": message}
 
 
-def bound(origin: str, code: str, name: str, value: int, inclusive: bool, said: str, path: str) -> dict[str, Any]:
-    return {"origin": origin, "code": code, name: value, "inclusive": inclusive, "path": [path], "message": said}
+def bound(origin: str, code: str, name: str, value: int, inclusive: bool, message: str, path: str) -> dict[str, Any]:
+    return {"origin": origin, "code": code, name: value, "inclusive": inclusive, "path": [path], "message": message}
 
 
 @pytest.mark.parametrize(
-    ("given", "issue"),
+    ("arguments", "issue"),
     [
         ({"text": 1}, wrong("string", "number", "text")),
         ({"text": None}, wrong("string", "null", "text")),
@@ -141,13 +141,13 @@ def bound(origin: str, code: str, name: str, value: int, inclusive: bool, said: 
     ],
     ids=lambda value: json.dumps(value) if isinstance(value, dict) and "message" not in value else "",
 )
-def test_as_zod_says_it(given: dict[str, Any], issue: dict[str, Any]) -> None:
-    assert found(Sample, given) == json.dumps([issue], indent=2)
+def test_as_zod_says_it(arguments: dict[str, Any], issue: dict[str, Any]) -> None:
+    assert issues_json(Sample, arguments) == json.dumps([issue], indent=2)
 
 
 def test_what_is_missing_is_told_with_its_type() -> None:
     option = {"code": "invalid_value", "values": ["p", "q"], "path": ["word"]}
-    assert json.loads(found(Needed, {})) == [
+    assert json.loads(issues_json(Needed, {})) == [
         wrong("string", "undefined", "text"),
         wrong("number", "undefined", "count"),
         wrong("boolean", "undefined", "flag"),
@@ -158,19 +158,19 @@ def test_what_is_missing_is_told_with_its_type() -> None:
 
 
 def test_a_value_of_several_types_is_told_of_each_at_its_own_place() -> None:
-    assert json.loads(found(Sample, {"either": 3})) == [
+    assert json.loads(issues_json(Sample, {"either": 3})) == [
         wrong("string", "number", "either"),
         wrong("array", "number", "either"),
     ]
-    assert json.loads(found(Sample, {"either": [1, "x"]}))[1] == wrong("number", "string", "either", 1)
+    assert json.loads(issues_json(Sample, {"either": [1, "x"]}))[1] == wrong("number", "string", "either", 1)
 
 
 def test_without_a_schema_something_is_required() -> None:
-    [issue] = json.loads(found(Inner, {}, {}))
+    [issue] = json.loads(issues_json(Inner, {}, {}))
     assert issue == {"code": "invalid_type", "path": ["x"], "message": "Required"}
 
 
 def test_what_zod_has_no_word_for_is_in_pydantics_with_the_value() -> None:
-    [issue] = json.loads(found(Sample, {"day": "soon"}))
+    [issue] = json.loads(issues_json(Sample, {"day": "soon"}))
     assert (issue["path"], issue["received"]) == (["day"], "'soon'")
     assert "valid date" in issue["message"]

@@ -80,7 +80,7 @@ async def test_an_unknown_option_is_a_type_error_too(ws: Workspace) -> None:
 
 
 async def test_the_options_of_a_call_still_work(ws: Workspace) -> None:
-    seen: list[Any] = []
-    await ws.call("glob", {"pattern": "*"}, call_id="call_mine", extra={}, on_update=seen.append)
-    assert seen and seen[-1].call_id == "call_mine"
+    parts: list[Any] = []
+    await ws.call("glob", {"pattern": "*"}, call_id="call_mine", extra={}, on_update=parts.append)
+    assert parts and parts[-1].call_id == "call_mine"
     assert ws.registry.get("glob") is not None and [d.action for d in await ws.dry_run("glob", {"pattern": "*"})]
