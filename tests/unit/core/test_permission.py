@@ -155,8 +155,8 @@ def test_the_last_match_wins(rulesets: list[list[Rule]], permission: str, patter
         for rule in ruleset
         if wildcard.match(permission, rule.permission) and wildcard.match(pattern, rule.pattern)
     ]
-    rule_found = evaluate(permission, pattern, *rulesets)
-    assert rule_found is fitting[-1] if fitting else rule_found == R(permission, "*", "ask")
+    decision = evaluate(permission, pattern, *rulesets)
+    assert decision is fitting[-1] if fitting else decision == R(permission, "*", "ask")
 
 
 @given(st.lists(RULES, max_size=6), RULES)

@@ -351,11 +351,11 @@ async def test_what_is_kept_is_json_and_the_value_is_not_kept(ws: Workspace) -> 
 
 
 def test_a_card_draws_them_with_everything_escaped() -> None:
-    from tests.unit.jupyter.test_card_bodies import done
+    from tests.unit.jupyter.test_card_bodies import completed_part
 
     frame = pd.DataFrame({EVIL: [EVIL, "b"], "n": [1, 20]}, index=pd.Index([EVIL, "y"]))
     result = as_result("t", frame)
-    part = done("own", result.output, result.metadata)
+    part = completed_part("own", result.output, result.metadata)
     data, _ = settled_bundle(card_part(part))
     html, text = data["text/html"], data["text/plain"]
     assert "<script" not in html and html.count("&lt;script&gt;") >= 3
@@ -363,7 +363,7 @@ def test_a_card_draws_them_with_everything_escaped() -> None:
     assert "metadata" not in data[CARD_MIME]["state"] or TABLES not in data[CARD_MIME]["state"]["metadata"]
     assert "DataFrame · 2 rows" in text
     for odd in ("x", [3], [{"columns": 3, "rows": []}], [{"columns": ["a"], "rows": [["b", "c"], 5]}]):
-        fields = card_part(done("own", "text", {TABLES: odd}))["ui"]
+        fields = card_part(completed_part("own", "text", {TABLES: odd}))["ui"]
         assert not fields.get("tables") or fields["tables"][0]["rows"] == []
 
 

@@ -187,13 +187,13 @@ def test_what_can_not_be_read_is_told(base: Path, monkeypatch: pytest.MonkeyPatc
     put(base / "top/.opencode/skills", "open")
     real_open, real_scan = os.open, os.scandir
 
-    def refuse(path_or_fd: Any, wrong: Path, real: Any, *arguments: Any) -> Any:
-        if Path(path_or_fd) == wrong:
-            raise PermissionError(13, "Permission denied", str(path_or_fd))
-        return real(path_or_fd, *arguments)
+    def refuse(target: Any, wrong: Path, real: Any, *arguments: Any) -> Any:
+        if Path(target) == wrong:
+            raise PermissionError(13, "Permission denied", str(target))
+        return real(target, *arguments)
 
-    monkeypatch.setattr("os.open", lambda path_or_fd, *arguments, **kw: refuse(path_or_fd, path, real_open, *arguments))
-    monkeypatch.setattr("os.scandir", lambda path_or_fd: refuse(path_or_fd, locked, real_scan))
+    monkeypatch.setattr("os.open", lambda target, *arguments, **kw: refuse(target, path, real_open, *arguments))
+    monkeypatch.setattr("os.scandir", lambda target: refuse(target, locked, real_scan))
     with opened(base) as ws:
         assert names(ws) == ["open"]
         assert ws.service(Skills).problems == [

@@ -138,19 +138,19 @@ async def test_other_pieces_are_refused_with_their_kind(ws: Workspace, wrong: An
 
 
 async def test_what_a_tool_reports_itself_is_kept_beside_the_text(ws: Workspace) -> None:
-    shown = asyncio.Event()
+    was_shown = asyncio.Event()
 
     @tool
     async def work(ctx: ToolContext) -> AsyncIterator[str]:
         ctx.metadata(title="half way", metadata={"progress": {"value": 1, "total": 2}})
         yield "a line"
-        await shown.wait()
+        await was_shown.wait()
 
     ws.registry.register(work)
     watch = Watch()
     call = asyncio.create_task(ws.call("work", on_update=watch))
     await watch.until("a line")
-    shown.set()
+    was_shown.set()
     await call
     assert watch.titles[-1] == "half way"
     assert watch.metadata[-1] == {"output": "a line", "progress": {"value": 1, "total": 2}}

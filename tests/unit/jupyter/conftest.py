@@ -15,5 +15,5 @@ def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     """A shell with a home and no keyring."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("OPENCODE_TEST_HOME", str(tmp_path))
-    with shell(tmp_path) as made:
-        yield made
+    with shell(tmp_path) as instance:
+        yield instance

@@ -29,9 +29,9 @@ async def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.txt").write_text("one two three\n")
     config = {"permission": {"*": "allow", "edit": "ask"}}
-    made = await open_workspace(config, directory=tmp_path / "work", store=False)
-    made.bus.subscribe("permission.asked", lambda event: None)
-    return made
+    ws = await open_workspace(config, directory=tmp_path / "work", store=False)
+    ws.bus.subscribe("permission.asked", lambda event: None)
+    return ws
 
 
 async def until(true: Callable[[], Any]) -> None:
@@ -45,7 +45,7 @@ def edit(workspace: Workspace, old: str, new: str, **options: Any) -> Call:
     return workspace.start("edit", arguments, by="user", **options)
 
 
-def words(call: Call) -> str:
+def state_text(call: Call) -> str:
     return state_words(card_part(call.part, live=True))[1]
 
 
@@ -56,15 +56,15 @@ async def test_a_call_says_that_another_one_changes_its_file_first(workspace: Wo
     await until(workspace.permissions.pending)
     for call in calls[1:]:
         tasks.append(asyncio.create_task(call.run()))
-        await until(lambda call=call: words(call) not in ("pending", "running"))
-    assert [words(call) for call in calls] == ["running", *["waiting for another change of a.txt"] * 2]
+        await until(lambda call=call: state_text(call) not in ("pending", "running"))
+    assert [state_text(call) for call in calls] == ["running", *["waiting for another change of a.txt"] * 2]
     await asyncio.sleep(1.2)  # the second one's limit stands still: a person takes the time
     for call in calls:
         await until(workspace.permissions.pending)
         (request,) = workspace.permissions.pending()
         assert request.tool is not None
         assert request.tool["callID"] == call.part.call_id, "in the order in which they came"
-        assert words(call) == "running"
+        assert state_text(call) == "running"
         workspace.permissions.reply(request.id, "once")
     await asyncio.gather(*tasks)
     assert (workspace.directory / "a.txt").read_text() == "1 2 3\n"
@@ -78,7 +78,7 @@ async def test_a_call_that_waits_for_another_can_be_stopped_and_leaves_the_file_
     tasks = [asyncio.create_task(first.run())]
     await until(workspace.permissions.pending)
     tasks.append(asyncio.create_task(second.run()))
-    await until(lambda: words(second).startswith("waiting for another"))
+    await until(lambda: state_text(second).startswith("waiting for another"))
     second.abort()
     with pytest.raises(ToolAbortedError):
         await tasks[1]
@@ -113,8 +113,8 @@ class Shown:
         self.places: list[tuple[int, int]] = []
         """Of every update: which of how many its ask is."""
 
-    def set_requests(self, asks: dict[str, list[Any]]) -> None:
-        self.places += [view.position for views in asks.values() for view in views]
+    def set_requests(self, requests: dict[str, list[Any]]) -> None:
+        self.places += [view.position for views in requests.values() for view in views]
 
 
 def test_every_card_counts_the_asks_that_wait_now(ip: Shell) -> None:
@@ -172,9 +172,9 @@ def test_requests_are_counted_in_the_order_of_their_cards(ip: Shell) -> None:
         while len(broker.pending()) < len(futures):
             assert time.monotonic() < deadline
             time.sleep(0.005)
-    assert [ask.call_id for ask in broker.pending()] == [call.part.call_id for call in calls]
-    for ask in broker.pending():
-        workspace.permissions.reply(ask.id, "once", by="card")
+    assert [request.call_id for request in broker.pending()] == [call.part.call_id for call in calls]
+    for request in broker.pending():
+        workspace.permissions.reply(request.id, "once", by="card")
     for future in futures:
         future.result(SOON)
 
@@ -187,19 +187,19 @@ class Fallback:
     def __init__(self) -> None:
         self.opened: list[str] = []
 
-    def open(self, ask: Any) -> bool:
-        self.opened.append(ask.id)
+    def open(self, request: Any) -> bool:
+        self.opened.append(request.id)
         return True
 
-    def close(self, ask: Any) -> None:
+    def close(self, request: Any) -> None:
         pass
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("is_known", [True, False])
 def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
-    ip: Shell, told: bool, monkeypatch: pytest.MonkeyPatch
+    ip: Shell, is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_jupyter.jupyter.kernel.approvals.PANEL_WAIT", 0.5 if told else 60)
+    monkeypatch.setattr("opencode_jupyter.jupyter.kernel.approvals.PANEL_WAIT", 0.5 if is_known else 60)
     notebook, fallback = ip.notebook, Fallback()
     workspace = notebook.workspace
     notebook.broker.close()
@@ -214,12 +214,12 @@ def test_an_ask_that_a_page_knows_of_opens_no_input_box_while_its_card_is_drawn(
     while not notebook.broker.pending():
         assert time.monotonic() - began < SOON
         time.sleep(0.002)
-    if told:
+    if is_known:
         assert len(notebook.panel.on_message({"kind": "panel", "what": "asks"})["asks"]) == 1
     while not fallback.opened:
         assert time.monotonic() - began < SOON
         time.sleep(0.005)
-    assert not told or time.monotonic() - began > 0.9
+    assert not is_known or time.monotonic() - began > 0.9
     workspace.permissions.reply(notebook.broker.pending()[0].id, "once", by="card")
     future.result(SOON)
 
@@ -237,5 +237,5 @@ async def test_requests_of_one_permission_each_record_their_own_decision(open_wo
     assert isinstance(errors[0], PermissionCorrectedError) and errors[0].decision is calls[0].part.decisions[0]
     decided = [[(d.request_id, d.reply, d.message, d.together) for d in call.part.decisions] for call in calls]
     assert decided == [[(first.id, "reject", "use printf", False)], [(second.id, "reject", None, True)]]
-    said = [decision_words(card_part(call.part)) for call in calls]
-    assert said == [["denied by you: “use printf”"], ["denied by you (together with another request)"]]
+    decision_texts = [decision_words(card_part(call.part)) for call in calls]
+    assert decision_texts == [["denied by you: “use printf”"], ["denied by you (together with another request)"]]

@@ -50,7 +50,7 @@ class Config(BaseModel):
 
 @pytest.fixture(scope="module")
 def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    with shell(tmp_path_factory.mktemp("completion")) as made:
+    with shell(tmp_path_factory.mktemp("completion")) as instance:
         for name in ("a.txt", ".hidden", "it's.txt", "src/app.py", "src/deep/b.py", "my dir/b c.txt", "new\nline.txt"):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,14 +61,14 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
             """Paint."""
             return colour
 
-        made.notebook.workspace.registry.register(paint)
-        made.notebook.workspace.registry.register(tune)
+        instance.notebook.workspace.registry.register(paint)
+        instance.notebook.workspace.registry.register(tune)
         for name in ("pdf-forms", "plots", "it's"):
             skill = Path(f".opencode/skills/{name}/SKILL.md")
             skill.parent.mkdir(parents=True)
             skill.write_text(f'---\nname: "{name}"\ndescription: d\n---\n')
-        made.ip.user_ns.update(args={"pattern": "x"}, argument_model=Config(), argh=3, arg_text="t")
-        yield made
+        instance.ip.user_ns.update(args={"pattern": "x"}, argument_model=Config(), argh=3, arg_text="t")
+        yield instance
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 )
 def test_offers(ip: Shell, text: str, offered: list[str]) -> None:
     last = text.rpartition("\n")[2]
-    found = [o if "%" in o else last + o for o in offered]
-    assert sorted(ip.complete(text)) == sorted(found)
+    expected = [o if "%" in o else last + o for o in offered]
+    assert sorted(ip.complete(text)) == sorted(expected)
 
 
 def test_prose_has_no_names_of_python_s(ip: Shell) -> None:
@@ -190,8 +190,8 @@ def test_unfinished_lines_are_cut_like_finished_ones(line: str) -> None:
     cut = typed_words(line)
     assert "".join(cut).translate(NO_BLANKS) == line.translate(NO_BLANKS)
     try:
-        whole: list[Any] = words(line)
+        parsed: list[Any] = words(line)
     except ToolError:
         return
-    if not any(w.key or w.kind != "plain" for w in whole) and "\\" not in line and line.isascii():
-        assert [c for c in cut if c] == [line[w.start : w.end] for w in whole]
+    if not any(w.key or w.kind != "plain" for w in parsed) and "\\" not in line and line.isascii():
+        assert [c for c in cut if c] == [line[w.start : w.end] for w in parsed]

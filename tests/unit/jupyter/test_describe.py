@@ -35,15 +35,15 @@ class LoudMeta(type):
         RAN.append(f"meta {name}")
         return type.__getattribute__(cls, name)
 
-    def __instancecheck__(cls, other: Any) -> bool:
+    def __instancecheck__(cls, instance: Any) -> bool:
         RAN.append("meta instancecheck")
         return True
 
-    def __subclasscheck__(cls, other: Any) -> bool:
+    def __subclasscheck__(cls, instance: Any) -> bool:
         RAN.append("meta subclasscheck")
         return True
 
-    def __eq__(cls, other: object) -> bool:
+    def __eq__(cls, instance: object) -> bool:
         RAN.append("meta eq")
         return False
 
@@ -116,10 +116,10 @@ class Point:
     name: str = "p"
 
 
-def said(value: Any, **options: Any) -> str:
-    """All that is said of a value."""
-    found = describe(value, **options)
-    return "\n".join([f"{found.type} ({found.size})", *found.lines])
+def description_of(value: Any, **options: Any) -> str:
+    """A value's whole description."""
+    description = describe(value, **options)
+    return "\n".join([f"{description.type} ({description.size})", *description.lines])
 
 
 @pytest.fixture(autouse=True)
@@ -131,31 +131,31 @@ def loud_things() -> dict[str, Any]:
     frame = pd.DataFrame({"a": [1, 2]})
     objects = np.empty(2, dtype=object)
     frame["o"] = pd.Series([None, None], dtype=object)
-    thing = Loud()
-    objects[0] = thing = Loud()  # numpy looks for __array__ on it, once
-    things = {
-        "object": thing,
+    loud = Loud()
+    objects[0] = loud = Loud()  # numpy looks for __array__ on it, once
+    values = {
+        "object": loud,
         "class": Loud,
         "meta": LoudMeta("Made", (), {"x": 1}),
         "of meta": LoudMeta("Made", (), {})(),
         "list": LoudList([1, 2, 3]),
-        "in a list": [thing],
-        "in a dict": {"k": thing, 1: {2: thing}},
-        "in a tuple": ((thing,),),
+        "in a list": [loud],
+        "in a dict": {"k": loud, 1: {2: loud}},
+        "in a tuple": ((loud,),),
         "array": objects,
-        "method": object.__getattribute__(thing, "method"),
-        "partial": types.SimpleNamespace(a=thing),
-        "function": lambda x=thing: x,
-        "error": ValueError(thing),
+        "method": object.__getattribute__(loud, "method"),
+        "partial": types.SimpleNamespace(a=loud),
+        "function": lambda x=loud: x,
+        "error": ValueError(loud),
     }
     RAN.clear()
-    return things
+    return values
 
 
 @pytest.mark.parametrize("name", list(loud_things()))
 def test_nothing_of_theirs_runs(name: str) -> None:
     value = loud_things()[name]
-    text = said(value)
+    text = description_of(value)
     short(value)
     assert RAN == []
     assert text
@@ -163,36 +163,42 @@ def test_nothing_of_theirs_runs(name: str) -> None:
 
 
 def test_an_object_by_what_it_stores() -> None:
-    text = said(Loud())
+    text = description_of(Loud())
     assert "stored: list = [1, 2]" in text
     assert "API_KEY: str = (hidden" in text
     assert "properties (not run): computed" in text
     assert "methods: method" in text
     assert "It tells of everything" in text
-    assert "(2)\nderived from: list\n  7\n  8\n" in said(LoudList([7, 8]))
+    assert "(2)\nderived from: list\n  7\n  8\n" in description_of(LoudList([7, 8]))
     slotted = Slotted()
     slotted.full = 3
-    assert "full: int = 3" in said(slotted)
-    assert "empty" not in said(slotted)
-    assert "_value_: int = 1" in said(Colour.RED)
-    assert "name: str = 'p'" in said(Point(1))
-    assert "arguments: ('why',)" in said(ValueError("why"))
+    assert "full: int = 3" in description_of(slotted)
+    assert "empty" not in description_of(slotted)
+    assert "_value_: int = 1" in description_of(Colour.RED)
+    assert "name: str = 'p'" in description_of(Point(1))
+    assert "arguments: ('why',)" in description_of(ValueError("why"))
 
 
 def test_python_s_own_types() -> None:
-    assert said(None) == "NoneType ()\nvalue: None"
-    assert said(3.5).endswith("value: 3.5")
-    assert said("two\nlines") == "str (9)\nlines: 2\nvalue:\ntwo\nlines"
-    assert said({"a": 1, "b": "x"}).splitlines() == ["dict (2)", "values: 1 int, 1 str", "  'a': 1", "  'b': 'x'"]
-    assert said([1, "a"]).splitlines() == ["list (2)", "items: 1 int, 1 str", "  [0] 1", "  [1] 'a'"]
-    assert "bits" in said(10**10_000)
-    assert "Counter" in said(collections.Counter("aab"))
-    assert said(datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc)).endswith("tzinfo=datetime.timezone.utc)")  # noqa: UP017
-    assert "version" in said(np) and "file" in said(np)
-    assert "async function" in said(_coroutine)
-    assert len(said("x" * 10**7)) < 5000
-    assert len(said(list(range(10**6)))) < 1000
-    assert len(said(dict.fromkeys(range(1000), "y" * 10000))) < 10_000
+    assert description_of(None) == "NoneType ()\nvalue: None"
+    assert description_of(3.5).endswith("value: 3.5")
+    assert description_of("two\nlines") == "str (9)\nlines: 2\nvalue:\ntwo\nlines"
+    assert description_of({"a": 1, "b": "x"}).splitlines() == [
+        "dict (2)",
+        "values: 1 int, 1 str",
+        "  'a': 1",
+        "  'b': 'x'",
+    ]
+    assert description_of([1, "a"]).splitlines() == ["list (2)", "items: 1 int, 1 str", "  [0] 1", "  [1] 'a'"]
+    assert "bits" in description_of(10**10_000)
+    assert "Counter" in description_of(collections.Counter("aab"))
+    moment = datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc)  # noqa: UP017
+    assert description_of(moment).endswith("tzinfo=datetime.timezone.utc)")
+    assert "version" in description_of(np) and "file" in description_of(np)
+    assert "async function" in description_of(_coroutine)
+    assert len(description_of("x" * 10**7)) < 5000
+    assert len(description_of(list(range(10**6)))) < 1000
+    assert len(description_of(dict.fromkeys(range(1000), "y" * 10000))) < 10_000
 
 
 async def _coroutine() -> None:
@@ -200,52 +206,52 @@ async def _coroutine() -> None:
 
 
 def test_signatures() -> None:
-    def f(a, /, b, c=1, *rest, d, e="x", password="hunter2", **more): ...  # type: ignore[no-untyped-def]
+    def f(a, /, b, c=1, *args, d, e="x", password="hunter2", **more): ...  # type: ignore[no-untyped-def]
 
-    assert signature(f) == "f(a, /, b, c=1, *rest, d, e='x', password=(hidden: its name looks like a secret's), **more)"
+    assert signature(f) == "f(a, /, b, c=1, *args, d, e='x', password=(hidden: its name looks like a secret's), **more)"
     assert signature(lambda *, k: k) == "<lambda>(*, k)"
-    assert "made by: Point(x, name='p')" in said(Point)
-    assert "signature: len(" in said(len)
+    assert "made by: Point(x, name='p')" in description_of(Point)
+    assert "signature: len(" in description_of(len)
 
 
 def test_arrays_and_frames() -> None:
     array = np.arange(12.0).reshape(3, 4)
-    assert "shape: (3, 4)\ndtype: float64\nmemory: 96 B" in said(array)
-    assert "  4.0  5.0  6.0   7.0" in said(array)
-    assert "first values: 0, 1, 2" in said(np.arange(10**6))
-    assert "value: 3.0" in said(np.float64(3))
-    said(np.zeros(3, dtype=[("a", int), ("b", object)]))
+    assert "shape: (3, 4)\ndtype: float64\nmemory: 96 B" in description_of(array)
+    assert "  4.0  5.0  6.0   7.0" in description_of(array)
+    assert "first values: 0, 1, 2" in description_of(np.arange(10**6))
+    assert "value: 3.0" in description_of(np.float64(3))
+    description_of(np.zeros(3, dtype=[("a", int), ("b", object)]))
     frame = pd.DataFrame({"n": [1, 2, 3], "s": ["a", None, "c"], "password": ["p1", "p2", "p3"]})
-    found = describe(frame, rows=2)
-    text = "\n".join(found.lines)
-    assert found.size == "3 × 3"
-    assert found.records[0] == {"column": "n", "dtype": "int64"}
+    description = describe(frame, rows=2)
+    text = "\n".join(description.lines)
+    assert description.size == "3 × 3"
+    assert description.records[0] == {"column": "n", "dtype": "int64"}
     assert "  n: int64" in text
     assert "first 2 rows:" in text
     assert "p1" not in text
     assert "RangeIndex of 3, int64" in text
-    assert "… 200 more" in said(pd.DataFrame(np.zeros((2, 300))))
-    assert "0 rows × 0 columns" in said(pd.DataFrame())
-    assert "name: n" in said(frame["n"])
-    assert "MultiIndex of 2" in said(pd.MultiIndex.from_product([[1], ["a", "b"]]))
+    assert "… 200 more" in description_of(pd.DataFrame(np.zeros((2, 300))))
+    assert "0 rows × 0 columns" in description_of(pd.DataFrame())
+    assert "name: n" in description_of(frame["n"])
+    assert "MultiIndex of 2" in description_of(pd.MultiIndex.from_product([[1], ["a", "b"]]))
     for odd in (pd.Categorical(["a"]), pd.NaT, pd.NA, pd.Timestamp("2020"), pd.array([1, None])):
-        assert said(odd)
+        assert description_of(odd)
         assert short(odd)
 
 
 def test_large_containers_are_looked_at_in_part() -> None:
     many = list(range(200_000))
-    for value, words in ((many, "items"), (dict.fromkeys(many, 0), "values"), (set(many), "items")):
-        text = said(value)
-        assert f"{words} (of the first 10,000): 10000 int" in text
+    for value, label in ((many, "items"), (dict.fromkeys(many, 0), "values"), (set(many), "items")):
+        text = description_of(value)
+        assert f"{label} (of the first 10,000): 10000 int" in text
         assert "… 199990 more" in text
-    assert "items: 3 int" in said([1, 2, 3])
+    assert "items: 3 int" in description_of([1, 2, 3])
 
 
 def test_pandas_own_words() -> None:
-    assert "value: 2020-01-02 00:00:00" in said(pd.Timestamp("2020-01-02"))
-    assert "value: NaT" in said(pd.NaT)
-    assert "value: <NA>" in said(pd.NA)
+    assert "value: 2020-01-02 00:00:00" in description_of(pd.Timestamp("2020-01-02"))
+    assert "value: NaT" in description_of(pd.NaT)
+    assert "value: <NA>" in description_of(pd.NA)
 
 
 def test_a_large_frame_is_not_copied() -> None:
@@ -254,7 +260,7 @@ def test_a_large_frame_is_not_copied() -> None:
     frame = pd.DataFrame(np.zeros((1_000_000, 20)))
     tracemalloc.start()
     try:
-        text = said(frame)
+        text = description_of(frame)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -267,7 +273,7 @@ def test_classes_that_only_look_like_a_library_s() -> None:
         shape = property(lambda self: RAN.append("shape"))
 
     Fake.__module__, Fake.__qualname__, Fake.__name__ = "pandas", "DataFrame", "DataFrame"
-    said(Fake())
+    description_of(Fake())
     assert RAN == []
 
 
@@ -286,7 +292,7 @@ def test_an_object_of_another_library_is_named_and_nothing_of_it_runs(monkeypatc
     Tensor.__module__, Tensor.__qualname__ = "torch", "Tensor"
     torch.Tensor = Tensor  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", torch)
-    text = said(Tensor())
+    text = description_of(Tensor())
     assert text.startswith("torch.Tensor")
     assert "methods: tolist" in text and "properties (not run): shape" in text
     assert RAN == []
@@ -330,14 +336,14 @@ def test_paths(path: str, value: Any) -> None:
 def test_paths_into_frames() -> None:
     for path in ("df.price", "df['price']", "df[price]"):
         assert resolve(path, VARIABLES).tolist() == [1.0]
-    assert "computed is a property; it was not run" in said(resolve("loud.computed", VARIABLES))
-    assert "What it would be." in said(resolve("Loud.computed", VARIABLES))
-    assert "method(self, a, *, b=None)" in said(resolve("loud.method", VARIABLES))
+    assert "computed is a property; it was not run" in description_of(resolve("loud.computed", VARIABLES))
+    assert "What it would be." in description_of(resolve("Loud.computed", VARIABLES))
+    assert "method(self, a, *, b=None)" in description_of(resolve("loud.method", VARIABLES))
     assert RAN == []
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "message"),
     [
         ("dff", "Did you mean df?"),
         ("d['b']", "has no key 'b'"),
@@ -358,10 +364,10 @@ def test_paths_into_frames() -> None:
         ("(" * 5000, "no variable or path"),
     ],
 )
-def test_paths_that_lead_nowhere(path: str, words: str) -> None:
+def test_paths_that_lead_nowhere(path: str, message: str) -> None:
     with pytest.raises(ToolError) as refused:
         resolve(path, VARIABLES)
-    assert words in str(refused.value)
+    assert message in str(refused.value)
     assert RAN == []
 
 
@@ -371,9 +377,9 @@ def test_paths_that_lead_nowhere(path: str, words: str) -> None:
 def test_secrets(name: Any) -> None:
     assert is_secret(name, "x")
     assert "hunter" not in short({name: "hunter2"})
-    assert "hunter" not in said({name: "hunter2"})
+    assert "hunter" not in description_of({name: "hunter2"})
     if type(name) is str:
-        assert "hunter" not in said("hunter2", name=name)
+        assert "hunter" not in description_of("hunter2", name=name)
 
 
 @pytest.mark.parametrize("name", ["key", "keys", "monkey", "tokenizer", "keyboard", 3])
@@ -393,7 +399,7 @@ nested = st.recursive(
 @given(nested, st.integers(20, 200))
 def test_short_values_stay_short(value: Any, room: int) -> None:
     assert len(short(value, room)) <= room
-    assert said(value)
+    assert description_of(value)
 
 
 @given(st.text() | st.integers() | st.floats(allow_nan=False) | st.lists(st.integers(), max_size=5))
@@ -410,7 +416,7 @@ def test_cycles_and_depth() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert short(deep).count("[") == DEPTH
-    said(deep)
+    description_of(deep)
     looped: dict[str, Any] = {}
     looped["self"] = looped
-    assert "self" in said(looped)
+    assert "self" in description_of(looped)

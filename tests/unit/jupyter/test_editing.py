@@ -32,10 +32,10 @@ async def nothing(args: Any, ctx: ToolContext) -> str:
 
 @pytest.fixture(scope="module")
 def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    with shell(tmp_path_factory.mktemp("editing")) as made:
+    with shell(tmp_path_factory.mktemp("editing")) as instance:
         Path("a.txt").write_text("x")
-        made.run("tables = {'pattern': 'x'}")
-        yield made
+        instance.run("tables = {'pattern': 'x'}")
+        yield instance
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def editing(ip: Shell) -> Editing:
     return Editing(ip.notebook)
 
 
-def asked(code: str, cursor: int | None = None) -> dict[str, Any]:
+def request_for(code: str, cursor: int | None = None) -> dict[str, Any]:
     return {"code": code, "cursor_pos": len(code) if cursor is None else cursor}
 
 
 def answered(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
     """The answer once it is not late: the first one imports what answers."""
     end = time.monotonic() + 20
-    while (found := answer(question)).get("late"):
+    while (reply := answer(question)).get("late"):
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(reply, dict)
+    return reply
 
 
 @pytest.mark.parametrize(
@@ -77,26 +77,31 @@ def answered(answer: Any, question: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_completes_as_the_completer_does(ip: Shell, editing: Editing, code: str, line: str) -> None:
-    found = answered(editing.complete, asked(code))
-    made = [code[: found["start"]] + one["text"] + code[found["end"] :] for one in found["matches"]]
-    lines = [text.rpartition("\n")[2] for text in made]
+    reply = answered(editing.complete, request_for(code))
+    completed = [code[: reply["start"]] + match["text"] + code[reply["end"] :] for match in reply["matches"]]
+    lines = [text.rpartition("\n")[2] for text in completed]
     assert line in lines
     assert sorted(lines) == sorted(ip.complete(code))
-    assert all(one["type"] for one in found["matches"])
+    assert all(match["type"] for match in reply["matches"])
 
 
 @pytest.mark.parametrize("code", ["prin", "x = 5 % to", "'%tool re", "y\n%%tool re", "%%tool bash\nli", ""])
 def test_other_places_are_not_ours(editing: Editing, code: str) -> None:
-    assert answered(editing.complete, asked(code))["matches"] == []
+    assert answered(editing.complete, request_for(code))["matches"] == []
 
 
 def test_odd_questions_have_an_answer(editing: Editing) -> None:
-    for question in ({}, {"code": 3, "cursor_pos": "x"}, {"code": "%tool re", "cursor_pos": -1}, asked("%tool re", 99)):
+    for question in (
+        {},
+        {"code": 3, "cursor_pos": "x"},
+        {"code": "%tool re", "cursor_pos": -1},
+        request_for("%tool re", 99),
+    ):
         assert "matches" in answered(editing.complete, question)
         assert "found" in answered(editing.help, question)
     long = "%tool read " + "a" * 50_000
-    assert answered(editing.complete, asked(long))["matches"] == []
-    assert "matches" in answered(editing.complete, asked("%tool read " + "'a\"" * 3_000))
+    assert answered(editing.complete, request_for(long))["matches"] == []
+    assert "matches" in answered(editing.complete, request_for("%tool read " + "'a\"" * 3_000))
 
 
 def test_what_blocks_is_given_up_and_the_next_question_answered(ip: Shell, editing: Editing) -> None:
@@ -107,16 +112,16 @@ def test_what_blocks_is_given_up_and_the_next_question_answered(ip: Shell, editi
         return ["at last"]
 
     parameters = {"type": "object", "properties": {"x": {"type": "string"}}}
-    answered(editing.complete, asked("%tool re"))
+    answered(editing.complete, request_for("%tool re"))
     ip.notebook.workspace.registry.register(Tool("slow", Definition("S.", parameters, nothing), completions=slow))
     try:
         for _ in range(5):
-            assert editing.complete(asked("%tool slow ")) == {"late": True}
-        assert editing.complete(asked("%tool re")) == {"late": True}  # both places are taken
+            assert editing.complete(request_for("%tool slow ")) == {"late": True}
+        assert editing.complete(request_for("%tool re")) == {"late": True}  # both places are taken
         go_on.set()
-        found = answered(editing.complete, asked("%tool slow "))
-        assert [one["text"] for one in found["matches"]] == ["x=", "'at last'"]
-        assert answered(editing.complete, asked("%tool re"))["matches"]
+        reply = answered(editing.complete, request_for("%tool slow "))
+        assert [match["text"] for match in reply["matches"]] == ["x=", "'at last'"]
+        assert answered(editing.complete, request_for("%tool re"))["matches"]
     finally:
         go_on.set()
         ip.notebook.workspace.registry.unregister("slow")
@@ -128,7 +133,9 @@ def test_the_folder_is_left_to_the_cell_that_runs(
     before = ip.notebook.workspace.directory
     (tmp_path / "there.txt").write_text("")
     monkeypatch.chdir(tmp_path)
-    assert answered(editing.complete, asked("%tool read th"))["matches"] == [{"text": "there.txt", "type": "path"}]
+    assert answered(editing.complete, request_for("%tool read th"))["matches"] == [
+        {"text": "there.txt", "type": "path"}
+    ]
     assert ip.notebook.workspace.directory == before
 
 
@@ -136,7 +143,7 @@ def test_the_folder_is_left_to_the_cell_that_runs(
 
 
 @pytest.mark.parametrize(
-    ("code", "word", "kind", "name"),
+    ("code", "name_typed", "kind", "name"),
     [
         ("%tool read a.txt", "read", "tool", "read"),
         ("%tool Read a.txt", "Read", "tool", "read"),
@@ -152,34 +159,34 @@ def test_the_folder_is_left_to_the_cell_that_runs(
         ("%%tool write a.txt\ncontent", "write", "tool", "write"),
     ],
 )
-def test_explains_the_word_at_a_place(editing: Editing, code: str, word: str, kind: str, name: str) -> None:
-    start = code.index(word)
-    for place in (start, start + 1, start + len(word)):
-        told = answered(editing.help, asked(code, place))
-        assert (told["found"], told["kind"], told["name"]) == (True, kind, name)
-        assert (told["start"], told["end"]) == (start, start + len(word))
-        assert told["description"]
+def test_explains_the_word_at_a_place(editing: Editing, code: str, name_typed: str, kind: str, name: str) -> None:
+    start = code.index(name_typed)
+    for cursor in (start, start + 1, start + len(name_typed)):
+        explanation = answered(editing.help, request_for(code, cursor))
+        assert (explanation["found"], explanation["kind"], explanation["name"]) == (True, kind, name)
+        assert (explanation["start"], explanation["end"]) == (start, start + len(name_typed))
+        assert explanation["description"]
 
 
 def test_explains_a_parameter_by_its_schema(editing: Editing) -> None:
-    told = answered(editing.help, asked("%tool read a.txt limit=3", 20))
-    assert told["type"] == "number" or told["type"] == "integer"
-    assert told["required"] is False
+    explanation = answered(editing.help, request_for("%tool read a.txt limit=3", 20))
+    assert explanation["type"] == "number" or explanation["type"] == "integer"
+    assert explanation["required"] is False
 
 
 @pytest.mark.parametrize(
-    ("code", "place"),
+    ("code", "cursor"),
     [("%tool nosuch x", 8), ("%tool read ", 11), ("%tool --timeout 3 read", 17), ("read", 1), ("%tool", 3), ("", 0)],
 )
-def test_explains_nothing_else(editing: Editing, code: str, place: int) -> None:
-    assert answered(editing.help, asked(code, place)) == {"found": False}
+def test_explains_nothing_else(editing: Editing, code: str, cursor: int) -> None:
+    assert answered(editing.help, request_for(code, cursor)) == {"found": False}
 
 
 def test_words_have_their_places() -> None:
     for line in ("a 'b c' d\\ e \"f", "  ", "'it", "a\\", 'x:={"a": 1} y'):
         cut = list(spans(line, 0))
-        assert [word for word, _, _ in cut] == [word for word in typed_words(line) if word]
-        assert all(line[start:end] == word for word, start, end in cut)
+        assert [text for text, _, _ in cut] == [text for text in typed_words(line) if text]
+        assert all(line[start:end] == text for text, start, end in cut)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +205,9 @@ def test_suggestions_come_with_what_they_mean(ip: Shell, editing: Editing, code:
     registry = ip.notebook.workspace.registry
     registry.register(Tool("paint", Definition("Paints.", schema, nothing)))
     try:
-        matches = {one["text"]: one for one in answered(editing.complete, asked(code))["matches"]}
+        matches = {entry["text"]: entry for entry in answered(editing.complete, request_for(code))["matches"]}
         assert matches[match]["help"]["name"] == name
-        assert "help" not in answered(editing.complete, asked("%tool read a"))["matches"][0]  # a file
+        assert "help" not in answered(editing.complete, request_for("%tool read a"))["matches"][0]  # a file
     finally:
         registry.unregister("paint")
 
@@ -217,14 +224,14 @@ def test_odd_schemas_and_many_tools(ip: Shell, editing: Editing) -> None:
     for i in range(500):
         registry.register(Tool(f"many_{i}", Definition("Many.", {"type": "object", "properties": {"a": {}}}, nothing)))
     try:
-        matches = {one["text"]: one for one in answered(editing.complete, asked("%tool odd_"))["matches"]}
+        matches = {entry["text"]: entry for entry in answered(editing.complete, request_for("%tool odd_"))["matches"]}
         assert set(matches) == {"odd_broken", *(f"odd_{name.replace(' ', '_')}" for name in ODD)}
         assert [name for name in matches if "help" not in matches[name]] == ["odd_broken"]
-        (many,) = answered(editing.complete, asked("%tool odd_many_values x"))["matches"][:1]
+        (many,) = answered(editing.complete, request_for("%tool odd_many_values x"))["matches"][:1]
         assert len(many["help"]["choices"]) == MOST_CHOICES
-        assert len(answered(editing.help, asked("%tool odd_long x=1", 16))["description"]) <= 1_000
-        found = answered(editing.complete, asked("%tool many_"))["matches"]
-        assert len(found) == 500 and found[0]["help"]["description"] == "Many."
+        assert len(answered(editing.help, request_for("%tool odd_long x=1", 16))["description"]) <= 1_000
+        entries = answered(editing.complete, request_for("%tool many_"))["matches"]
+        assert len(entries) == 500 and entries[0]["help"]["description"] == "Many."
     finally:
         for name in [
             "odd_broken",

@@ -148,10 +148,8 @@ async def test_a_models_card_shows_what_the_model_was_sent(ws: Workspace) -> Non
     part = card_tree(call, {}, live=False)
     assert "nearest is at line 2" in part["state"]["error"]
     assert part["ui"]["sent"].startswith("Could not find oldString")
-    shown = html(part)
-    assert (
-        shown.index("nearest is at line 2") < shown.index("sent to the model") < shown.index("Could not find oldString")
-    )
+    page = html(part)
+    assert page.index("nearest is at line 2") < page.index("sent to the model") < page.index("Could not find oldString")
     own = card_tree(await failed(ws, "edit", {**EDIT, "oldString": "return a+b"}), {}, live=False)
     assert "sent" not in own["ui"]
 
@@ -180,8 +178,8 @@ async def test_a_models_call_with_wrong_arguments_is_explained_to_people(ws: Wor
 async def test_a_file_of_the_project_has_one_name_in_every_card(
     ws: Workspace, tool: str, arguments: dict[str, Any]
 ) -> None:
-    given = {k: v.replace("{project}", str(ws.directory)) if isinstance(v, str) else v for k, v in arguments.items()}
-    call = ws.start(tool, given, by="user")
+    filled = {k: v.replace("{project}", str(ws.directory)) if isinstance(v, str) else v for k, v in arguments.items()}
+    call = ws.start(tool, filled, by="user")
     assert card_tree(call, {}, live=True)["ui"]["label"] == "a.py"
     with contextlib.suppress(ToolError):
         await call.run()
@@ -191,13 +189,13 @@ async def test_a_file_of_the_project_has_one_name_in_every_card(
 
 
 async def test_a_file_outside_has_its_absolute_path(ws: Workspace, tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("x")
-    for path in (str(other), "../other.txt"):
+    outside = tmp_path / "other.txt"
+    outside.write_text("x")
+    for path in (str(outside), "../other.txt"):
         call = ws.start("read", {"filePath": path}, by="user")
-        assert card_tree(call, {}, live=True)["ui"]["label"] == str(other)
+        assert card_tree(call, {}, live=True)["ui"]["label"] == str(outside)
         await call.run()
-        assert card_tree(call, {}, live=False)["ui"]["label"] == str(other)
+        assert card_tree(call, {}, live=False)["ui"]["label"] == str(outside)
 
 
 async def test_files_count_from_the_project_in_a_subfolder_too(

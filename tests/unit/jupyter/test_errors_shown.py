@@ -25,8 +25,8 @@ def test_names_cannot_move_the_cursor() -> None:
     name = "a\x1b[2J\x9b3;1Hb\rc\x08"
     with pytest.raises(ToolError) as caught, plain_errors():
         raise ToolError(f"File not found: {name}")
-    shown = "\n".join(caught.value._render_traceback_())  # type: ignore[attr-defined]
-    texts = [shown, brief_message(name), repr(Table([{"file": name}], title=name, notes=[name])), repr(Notice(name))]
+    printed = "\n".join(caught.value._render_traceback_())  # type: ignore[attr-defined]
+    texts = [printed, brief_message(name), repr(Table([{"file": name}], title=name, notes=[name])), repr(Notice(name))]
     for text in texts:
         assert "a\\x1b[2J" in text
         assert not set(text) & {"\x1b", "\x9b", "\r", "\x08"}

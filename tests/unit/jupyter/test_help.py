@@ -23,9 +23,9 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 
 def help_of(workspace: Workspace, name: str) -> ToolHelp:
-    found = workspace.registry.get(name)
-    assert found is not None
-    return ToolHelp(Spec(found))
+    registered = workspace.registry.get(name)
+    assert registered is not None
+    return ToolHelp(Spec(registered))
 
 
 class Closed(HTMLParser):
@@ -123,15 +123,15 @@ def test_the_list_groups_tools_and_fits_80_columns(workspace: Workspace) -> None
         return ""
 
     workspace.registry.register(mine)
-    listed = tool_list(workspace)
-    lines = repr(listed).splitlines()
+    overview = tool_list(workspace)
+    lines = repr(overview).splitlines()
     assert max(map(len, lines)) <= 80
     headings = [line for line in lines if line and not line.startswith((" ", "%"))]
     assert headings[:7] == ["files", "search", "run", "web", "agent", "notebook", "your own"]
-    assert "  invalid" not in repr(listed) and "<td>invalid" not in listed._repr_html_()
+    assert "  invalid" not in repr(overview) and "<td>invalid" not in overview._repr_html_()
     below = lines[lines.index("web") : lines.index("agent")]
     assert [line.split()[0] for line in below[1:-1]] == ["webfetch", "websearch"]
-    assert "your own" in Closed(listed._repr_html_()).text
+    assert "your own" in Closed(overview._repr_html_()).text
 
 
 def test_tables_align_cut_and_escape() -> None:

@@ -28,19 +28,19 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows sends no SIG
 
 @pytest.mark.usefixtures("no_lists")
 def test_others_go_on_where_children_are_not_listed(sleeper: subprocess.Popen[bytes]) -> None:
-    others = interrupts.child_processes()
-    assert sleeper.pid in others
+    existing = interrupts.child_processes()
+    assert sleeper.pid in existing
     with subprocess.Popen(["sleep", "601"]) as started:
-        interrupts.interrupt_children(others)
+        interrupts.interrupt_children(existing)
         assert started.wait(5) == -signal.SIGINT
     assert sleeper.poll() is None
 
 
 def test_both_ways_list_the_same(sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = interrupts.child_processes()
+    children = interrupts.child_processes()
     monkeypatch.setattr(interrupts, "glob", lambda pattern: [])
-    assert sleeper.pid in listed
-    assert listed == interrupts.child_processes()
+    assert sleeper.pid in children
+    assert children == interrupts.child_processes()
 
 
 @pytest.mark.usefixtures("no_lists")
@@ -48,7 +48,7 @@ def test_without_psutil_nothing_is_interrupted(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psutil", None)
-    others = interrupts.child_processes()
-    assert others == frozenset()
-    interrupts.interrupt_children(others)
+    existing = interrupts.child_processes()
+    assert existing == frozenset()
+    interrupts.interrupt_children(existing)
     assert sleeper.poll() is None

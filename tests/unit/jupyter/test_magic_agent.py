@@ -32,9 +32,9 @@ def ip(tmp_path: Path, server: ScriptedServer) -> Iterator[Shell]:
     folder.mkdir(parents=True)
     entry = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": server.url, "apiKey": "k"}, "models": {"m": {}}}
     (folder / "opencode.json").write_text(json.dumps({"provider": {"loop": entry}}))
-    with shell(tmp_path) as made:
+    with shell(tmp_path) as instance:
         Path("a.txt").write_text("hello\n")
-        yield made
+        yield instance
 
 
 # ---------------------------------------------------------------------- the answer
@@ -68,15 +68,15 @@ def test_a_terminal_shows_the_words_as_they_come_and_calls_as_lines(ip: Shell) -
 
 def test_the_next_cell_goes_on_in_the_session(ip: Shell, server: ScriptedServer) -> None:
     server.turns = [SAID] * 4
-    one = ip.run("%%agent -m loop/m\nOne.")
-    two = ip.run("%%agent\nTwo.")
-    assert one.session is two.session is ip.notebook.agent_session
+    first = ip.run("%%agent -m loop/m\nOne.")
+    second = ip.run("%%agent\nTwo.")
+    assert first.session is second.session is ip.notebook.agent_session
     assert [m["content"] for m in server.requests[-1].messages if m["role"] == "user"] == ["One.", "Two."]
     three = ip.run("%%agent --new\nThree.")
-    assert three.session is not one.session
+    assert three.session is not first.session
     assert three.model.full == "loop:m", "the model of the last request"
-    back = ip.run(f"%%agent --session {one.session.id} -q\nFour.")
-    assert back.session is one.session
+    back = ip.run(f"%%agent --session {first.session.id} -q\nFour.")
+    assert back.session is first.session
     assert ip.shown == []
 
 
@@ -93,8 +93,8 @@ def test_a_type_gives_a_value(ip: Shell, server: ScriptedServer) -> None:
 
 def test_modes_and_agents_hold_for_the_session(ip: Shell, server: ScriptedServer) -> None:
     write = {"calls": [["write", {"filePath": "b.txt", "content": "x"}]]}
-    other = {"calls": [["write", {"filePath": "c.txt", "content": "x"}]]}
-    server.turns = [write, SAID, other, SAID]
+    second_write = {"calls": [["write", {"filePath": "c.txt", "content": "x"}]]}
+    server.turns = [write, SAID, second_write, SAID]
     answer = ip.run("%%agent -m loop/m --mode accept-edits\nWrite.")
     assert Path("b.txt").read_text() == "x"
     assert answer.calls[0].outcome == "completed"
@@ -181,22 +181,22 @@ def test_options() -> None:
     class Shape:
         pass
 
-    found = parse(
+    options = parse(
         '-m openai:gpt-5 --agent=plan --session "My work" --max-steps 3 --record out/x.yaml --mode ask -o r -q --bg '
         '--json {"type": "object", "properties": {"a b": {}}}',
         {},
     )
-    assert (found.model, found.agent, found.session, found.max_steps) == ("openai:gpt-5", "plan", "My work", 3)
-    assert (found.record, found.mode, found.output, found.quiet, found.background) == (
+    assert (options.model, options.agent, options.session, options.max_steps) == ("openai:gpt-5", "plan", "My work", 3)
+    assert (options.record, options.mode, options.output, options.quiet, options.background) == (
         Path("out/x.yaml"), "ask", "r", True, True,
     )  # fmt: skip
-    assert found.format == {"type": "object", "properties": {"a b": {}}}
+    assert options.format == {"type": "object", "properties": {"a b": {}}}
     assert parse("--type Shape", {"Shape": Shape}).format is Shape
     assert parse("--json s", {"s": {"type": "array"}}).format == {"type": "array"}
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("-m", "-m needs a value"),
         ("-m -q", "-m needs a value"),
@@ -213,8 +213,8 @@ def test_options() -> None:
         ("-o 1x", "name of a variable"),
     ],
 )
-def test_mistakes_in_the_line(line: str, said: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+def test_mistakes_in_the_line(line: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=message):
         parse(line, {"n": 3})
 
 
@@ -238,7 +238,7 @@ NAMES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("body", "sent"),
+    ("body", "expected"),
     [
         ("v {x}, {x + 1}, { x }", "v 3, 4, 3"),
         ("{d['k'][0]} {d} {s!r} {x:.2f} {s:>7}", "1 {'k': [1, 2]} 'words' 3.00   words"),
@@ -253,12 +253,12 @@ NAMES: dict[str, Any] = {
         ("no braces", "no braces"),
     ],
 )
-def test_values_in_the_request(body: str, sent: str) -> None:
-    assert fill(body, NAMES) == sent
+def test_values_in_the_request(body: str, expected: str) -> None:
+    assert fill(body, NAMES) == expected
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("{nope}", r"no variable nope.*double them: \{\{nope\}\}"),
         ("{max_token}", "Did you mean max_tokens"),
@@ -267,8 +267,8 @@ def test_values_in_the_request(body: str, sent: str) -> None:
         ("{api_key}", "looks like a secret"),
     ],
 )
-def test_a_name_that_is_not_there_is_an_error_before_anything_is_sent(body: str, said: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+def test_a_name_that_is_not_there_is_an_error_before_anything_is_sent(body: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=message):
         fill(body, NAMES)
 
 
@@ -285,8 +285,8 @@ def test_a_frame_is_its_head_and_schema() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"price": [1.5, 2.5] * 500, "name": ["a", "b"] * 500})
     text = fill("Clean {df}", {"df": frame})
-    for words in ("1,000 rows", "price: float64", "name", "first 5 rows"):
-        assert words in text
+    for part in ("1,000 rows", "price: float64", "name", "first 5 rows"):
+        assert part in text
     assert len(text) < 1_000
     numpy = pytest.importorskip("numpy")
     assert "float64" in fill("{a}", {"a": numpy.zeros((300, 4))})

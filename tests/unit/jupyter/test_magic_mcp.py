@@ -24,14 +24,14 @@ DEMO = " ".join(local("demo.py")["command"])
 
 
 @pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A shell for the tests that leave nothing behind."""
     folder = tmp_path_factory.mktemp("mcp")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
         patch.setenv("OPENCODE_TEST_HOME", str(folder))
-        with shell(folder) as made:
-            yield made
+        with shell(folder) as instance:
+            yield instance
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def remote() -> Iterator[tuple[AuthServer, str]]:
 
 
 def row(table: Any) -> dict[str, Any]:
-    (found,) = table.records
-    return dict(found)
+    (record,) = table.records
+    return dict(record)
 
 
 def test_a_program_from_its_addition_to_its_end(ip: Shell) -> None:
@@ -113,7 +113,7 @@ def test_the_logs_end(ip: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("%mcp lsit", "Did you mean %mcp list?"),
         ("%mcp connect", "Which server? %mcp connect NAME"),
@@ -139,11 +139,11 @@ def test_the_logs_end(ip: Shell) -> None:
         ("%mcp read", "Which server?"),
     ],
 )
-def test_errors_are_one_clear_sentence(one: Shell, line: str, said: str) -> None:
+def test_errors_are_one_clear_sentence(shared: Shell, line: str, message: str) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
-        one.run(line)
-    assert said in str(caught.value)
-    assert "Traceback" not in one.printed
+        shared.run(line)
+    assert message in str(caught.value)
+    assert "Traceback" not in shared.printed
 
 
 def test_what_a_resource_holds_is_shown_in_measure() -> None:

@@ -18,8 +18,8 @@ from tests.support.shells import Shell, shell
 def ip(tmp_path: Path) -> Iterator[Shell]:
     if backend() is None:
         pytest.skip("no sandbox on this machine")
-    with shell(tmp_path) as made:
-        yield made
+    with shell(tmp_path) as instance:
+        yield instance
 
 
 def profiles(ip: Shell, line: str) -> list[str]:
@@ -56,6 +56,6 @@ def test_the_card_of_a_models_command_names_its_sandbox(ip: Shell) -> None:
     ip.ip.user_ns["ws_call"] = ip.notebook.workspace.call_sync
     ip.run(call)
     card = next(data for data in ip.shown if "text/plain" in data and "bash" in data["text/plain"])
-    wanted = f"rule bash *: allow from opencode.json (sandbox: workspace-write, {backend()})"
-    assert wanted in card["text/plain"]
-    assert wanted in card["text/html"].replace("&#x27;", "'")
+    expected = f"rule bash *: allow from opencode.json (sandbox: workspace-write, {backend()})"
+    assert expected in card["text/plain"]
+    assert expected in card["text/html"].replace("&#x27;", "'")

@@ -33,9 +33,9 @@ def full(ip: Shell) -> Shell:
 
 
 def current(ip: Shell) -> str:
-    here = ip.notebook.agent_session
-    assert here is not None and not isinstance(here, str)
-    return here.id
+    session = ip.notebook.agent_session
+    assert session is not None and not isinstance(session, str)
+    return session.id
 
 
 def test_the_list_tells_of_each_session(full: Shell) -> None:
@@ -76,8 +76,8 @@ def test_calls_by_hand_are_marked(ip: Shell) -> None:
         1,
         None,
     )
-    (shown,) = ip.run("%sessions show 1").records
-    assert (shown["part"], shown["state"]) == ("tool read", "completed") and "a.txt" in shown["what"]
+    (record,) = ip.run("%sessions show 1").records
+    assert (record["part"], record["state"]) == ("tool read", "completed") and "a.txt" in record["what"]
 
 
 def test_a_failed_command_is_shown_as_failed(ip: Shell) -> None:
@@ -116,20 +116,20 @@ def test_the_list_shows_short_times_and_no_ids(full: Shell, monkeypatch: pytest.
 
 
 def test_times_are_short() -> None:
-    now = datetime(2026, 11, 23, 12, 0)  # noqa: DTZ001
-    moments = (now.replace(hour=9, minute=5), datetime(2026, 11, 3), datetime(2025, 11, 3), None)  # noqa: DTZ001
-    assert [short_time(moment, now) for moment in moments] == ["today 09:05", "3 Nov", "3 Nov 2025", ""]
+    today = datetime(2026, 11, 23, 12, 0)  # noqa: DTZ001
+    moments = (today.replace(hour=9, minute=5), datetime(2026, 11, 3), datetime(2025, 11, 3), None)  # noqa: DTZ001
+    assert [short_time(moment, today) for moment in moments] == ["today 09:05", "3 Nov", "3 Nov 2025", ""]
 
 
 @pytest.mark.parametrize("name", [MAIN, MAIN[:12], MAIN[4:12], "number", "#"])
 def test_a_session_is_named_in_several_ways(full: Shell, name: str) -> None:
     if name in ("number", "#"):
         name = name.removeprefix("number") + str(next(row["#"] for row in full.run("%sessions") if row["id"] == MAIN))
-    said = full.run(f"%sessions open {name}")
-    assert "5 messages" in str(said)
+    notice = full.run(f"%sessions open {name}")
+    assert "5 messages" in str(notice)
     assert current(full) == MAIN
-    (here,) = [row["id"] for row in full.run("%sessions") if "%%agent" in row["note"]]
-    assert here == MAIN
+    (session_id,) = [row["id"] for row in full.run("%sessions") if "%%agent" in row["note"]]
+    assert session_id == MAIN
 
 
 def test_numbers_mean_what_the_list_showed(full: Shell) -> None:
@@ -153,13 +153,13 @@ def test_a_title_names_the_session_of_this_folder(ip: Shell, tmp_path: Path) -> 
     (tmp_path / "elsewhere").mkdir()
     ip.run(f"%cd {tmp_path / 'elsewhere'}")
     assert ip.run("%sessions").records == []
-    there = ip.notebook.workspace.sessions.create("notes")
+    session = ip.notebook.workspace.sessions.create("notes")
     ip.run("%sessions open notes")
-    assert current(ip) == there.id
+    assert current(ip) == session.id
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("opne 1", "Did you mean %sessions open?"),
         ("open", "Which session?"),
@@ -185,11 +185,11 @@ def test_a_title_names_the_session_of_this_folder(ip: Shell, tmp_path: Path) -> 
         (f"undo {MAIN} --redo", "Nothing was reverted"),
     ],
 )
-def test_what_can_not_be_done_is_said(full: Shell, line: str, said: str) -> None:
+def test_what_can_not_be_done_is_said(full: Shell, line: str, message: str) -> None:
     before = full.run("%sessions").records
     with pytest.raises(ToolError) as caught:
         full.run(f"%sessions {line}")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert full.run("%sessions").records == before
 
 
@@ -197,15 +197,15 @@ def test_show_tells_of_every_part(full: Shell) -> None:
     for data in (recorded("picture_task_files"), recorded("compacted_stopped_reverted")):
         table = full.run(f"%sessions show {data['info']['id']}")
         parts = [part for message in data["messages"] for part in message["parts"]]
-        shown = [row["part"] for row in table if row["part"] != "error"]
-        assert shown == ["tool " + p["tool"] if p["type"] == "tool" else p["type"] for p in parts]
+        kinds = [row["part"] for row in table if row["part"] != "error"]
+        assert kinds == ["tool " + p["tool"] if p["type"] == "tool" else p["type"] for p in parts]
     assert [row["what"] for row in table if row["part"] == "error"] == ["Aborted"]
-    told = {row["part"]: row["what"] for row in reversed(full.run(f"%sessions show {MAIN}").records)}
-    assert "I should look at the picture" in told["reasoning"]
-    assert "[image/png]" in told["tool read"] and "dot.png [image/png]" in told["file"]
-    assert "The notes are short." in told["tool task"]
-    assert "new.py" in told["patch"]
-    assert "90 tokens in" in told["step-finish"]
+    texts = {row["part"]: row["what"] for row in reversed(full.run(f"%sessions show {MAIN}").records)}
+    assert "I should look at the picture" in texts["reasoning"]
+    assert "[image/png]" in texts["tool read"] and "dot.png [image/png]" in texts["file"]
+    assert "The notes are short." in texts["tool task"]
+    assert "new.py" in texts["patch"]
+    assert "90 tokens in" in texts["step-finish"]
     for shape in (repr(table), table._repr_html_()):
         assert "step-finish" in shape and "snapshot" not in shape  # hashes are in the records only
     few = full.run(f"%sessions show {MAIN} -n 3")
@@ -214,17 +214,17 @@ def test_show_tells_of_every_part(full: Shell) -> None:
 
 def test_a_fork_goes_its_own_way(full: Shell) -> None:
     full.run(f"%sessions fork {MAIN} --at 3")
-    made = current(full)
+    fork = current(full)
     rows = {row["id"]: row for row in full.run("%sessions")}
-    assert (rows[made]["title"], rows[made]["messages"]) == ("A fresh title (fork #1)", 2)
+    assert (rows[fork]["title"], rows[fork]["messages"]) == ("A fresh title (fork #1)", 2)
     assert rows[MAIN]["messages"] == 5
     full.run("%sessions fork")
     assert {row["id"]: row["title"] for row in full.run("%sessions")}[current(full)] == "A fresh title (fork #2)"
 
 
 def test_out_and_in_again(full: Shell) -> None:
-    said = full.run(f"%sessions export {MAIN} 'my session.json'")
-    assert "opencode import" in str(said)
+    notice = full.run(f"%sessions export {MAIN} 'my session.json'")
+    assert "opencode import" in str(notice)
     data = json.loads(Path("my session.json").read_text())
     assert data["messages"] == recorded("picture_task_files")["messages"]
     full.run(f"%sessions export {MAIN} 'my session.json'")  # the same again: the cell may be run twice
@@ -239,8 +239,8 @@ def test_out_and_in_again(full: Shell) -> None:
     assert "as a copy with new ids" in str(full.run("%sessions import notes.json"))
     full.run(f"%sessions open {MAIN}")
     assert "in place of" in str(full.run("%sessions import notes.json --replace"))
-    here = full.notebook.agent_session
-    assert here is not None and not isinstance(here, str) and here.title == "Another"
+    session = full.notebook.agent_session
+    assert session is not None and not isinstance(session, str) and session.title == "Another"
     Path("notes.json").write_text(json.dumps(data)[:-100])
     with pytest.raises(SessionFileError, match="cut"):
         full.run("%sessions import notes.json")
@@ -263,10 +263,10 @@ def test_renaming_and_deleting(full: Shell) -> None:
     assert {row["id"]: row["title"] for row in full.run("%sessions")}[MAIN] == "Shorter"
     assert "and 1 that it started" in str(full.run("%sessions delete Shorter"))
     assert full.notebook.agent_session is None
-    left = [row["id"] for row in full.run("%sessions")]
-    assert len(left) == 3 and MAIN not in left and CHILD not in left
-    full.run(f"%sessions delete {left[0]} {left[1]} --yes")
-    assert [row["id"] for row in full.run("%sessions")] == [left[2]]
+    remaining = [row["id"] for row in full.run("%sessions")]
+    assert len(remaining) == 3 and MAIN not in remaining and CHILD not in remaining
+    full.run(f"%sessions delete {remaining[0]} {remaining[1]} --yes")
+    assert [row["id"] for row in full.run("%sessions")] == [remaining[2]]
 
 
 def test_completion(full: Shell) -> None:
@@ -293,8 +293,8 @@ def test_undo_takes_back_a_message_and_its_files_and_redo_brings_them_again(ip: 
 
     session = ip.notebook.on_engine(prompt)
     assert Path("made.txt").read_text() == "made\n"
-    said = str(ip.run("%sessions undo Making"))
-    assert "1 file put back" in said, said
+    notice = str(ip.run("%sessions undo Making"))
+    assert "1 file put back" in notice, notice
     assert not Path("made.txt").exists() and Path("kept.txt").exists()
     (row,) = ip.run("%sessions").records
     assert row["note"] == "partly undone"

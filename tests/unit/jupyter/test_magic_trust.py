@@ -25,10 +25,10 @@ WEATHER = "def weather(city: str, days: int = 1) -> str:\n    'Says the weather.
 def ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with shell(tmp_path.resolve()) as made:
+    with shell(tmp_path.resolve()) as instance:
         Path(".git").mkdir()
-        made.notebook.workspace.change_directory(Path.cwd())
-        yield made
+        instance.notebook.workspace.change_directory(Path.cwd())
+        yield instance
 
 
 def theirs(name: str, text: str) -> Path:
@@ -104,19 +104,19 @@ def test_a_policy_trusts_for_the_time_being(ip: Shell, monkeypatch: pytest.Monke
 
 def test_an_ask_is_a_card_of_its_own(ip: Shell) -> None:
     theirs("tool/weather.py", WEATHER)
-    asked: list[PermissionRequest] = []
+    requests: list[PermissionRequest] = []
 
     def approve(request: PermissionRequest) -> str:
-        asked.append(request)
+        requests.append(request)
         return "once"
 
     ip.notebook.broker.close()  # a plain shell has nobody: the approver answers in the place of a person
     ip.notebook.workspace.permissions.approve = approve
     result = ip.run("r = %tool weather Bonn\nr")
     assert result.output == "Bonn 1 sunny"
-    assert [r.permission for r in asked] == ["trust"]
+    assert [r.permission for r in requests] == ["trust"]
     assert ip.run("%tool weather Bonn").output == "Bonn 1 sunny"
-    assert len(asked) == 1
+    assert len(requests) == 1
     history = ip.run("%tools history").records
     assert [row["tool"] for row in history] == ["trust", "weather", "weather"]
 
@@ -134,8 +134,8 @@ def test_trusting_and_revoking(ip: Shell) -> None:
     assert waiting[1]["gives"] == "weather"
     assert "Says the weather." in waiting[1]["begins"]
     assert ip.notebook.workspace.trust.entries() == []
-    done = ip.run("%tools trust weather .opencode/tools.py")
-    assert [row["gives"] for row in done] == ["weather", "third"]
+    trusted = ip.run("%tools trust weather .opencode/tools.py")
+    assert [row["gives"] for row in trusted] == ["weather", "third"]
     assert ip.run("%tool weather Bonn").output == "Bonn 1 sunny"
     with pytest.raises(
         InvalidArgumentsError, match=r"nowhere does not need your trust. Choose from: .opencode/tool/other.py"
@@ -144,10 +144,10 @@ def test_trusting_and_revoking(ip: Shell) -> None:
     assert len(ip.run("%tools trust --all")) == 1
     assert len(ip.run("%tools trust")) == 0
     assert len(ip.run("%tools trust --list")) == 3
-    for word in ("weather", ".opencode/tool/other.py", str(path.parent.parent / "tools.py")):
-        assert len(ip.run(f"%tools trust --revoke {word}")) == 1
+    for name in ("weather", ".opencode/tool/other.py", str(path.parent.parent / "tools.py")):
+        assert len(ip.run(f"%tools trust --revoke {name}")) == 1
         with pytest.raises(InvalidArgumentsError, match="is not trusted"):
-            ip.run(f"%tools trust --revoke {word}")
+            ip.run(f"%tools trust --revoke {name}")
     assert len(ip.run("%tools trust --list")) == 0
     with pytest.raises(PermissionRejectedError):
         ip.run("%tool weather Bonn")
@@ -198,10 +198,10 @@ def request() -> PermissionRequest:
 
 
 def test_the_card_shows_the_code() -> None:
-    ask = RequestView(request(), digest_of(request())).to_json()["ask"]
-    assert ask["command"] == "tool file, gives x, x_y\n\n" + "line\n" * 60
-    assert ask["patterns"] == ["/p/.opencode/tool/x.py"]
-    assert "path" not in ask
+    view = RequestView(request(), digest_of(request())).to_json()["ask"]
+    assert view["command"] == "tool file, gives x, x_y\n\n" + "line\n" * 60
+    assert view["patterns"] == ["/p/.opencode/tool/x.py"]
+    assert "path" not in view
 
 
 def test_the_prompt_shows_its_beginning() -> None:

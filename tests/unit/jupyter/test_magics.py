@@ -42,9 +42,9 @@ CARD = "application/vnd.opencode.toolpart.v1+json"
 
 @pytest.fixture
 def ip(tmp_path: Path) -> Iterator[Shell]:
-    with shell(tmp_path) as made:
+    with shell(tmp_path) as instance:
         Path("a.txt").write_text("one\nTODO two\n")
-        yield made
+        yield instance
 
 
 def cards(ip: Shell) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def test_question_and_help(ip: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "error", "said"),
+    ("line", "error", "message"),
     [
         ("%tool raed a.txt", UnknownToolError, "Did you mean read"),
         ("%tool frobnicate", UnknownToolError, "Unknown tool: frobnicate. %tool lists the tools."),
@@ -129,13 +129,13 @@ def test_question_and_help(ip: Shell) -> None:
         ("%permissions test bash", InvalidArgumentsError, "needs a permission and a pattern"),
     ],
 )
-def test_errors_are_one_clear_sentence(ip: Shell, line: str, error: type[Exception], said: str) -> None:
+def test_errors_are_one_clear_sentence(ip: Shell, line: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         ip.run(line)
-    assert said in str(caught.value)
-    shown = ip.printed
-    assert "Traceback" not in shown
-    assert said in shown
+    assert message in str(caught.value)
+    printed = ip.printed
+    assert "Traceback" not in printed
+    assert message in printed
 
 
 def test_a_line_that_is_no_call_leaves_a_card_too(ip: Shell) -> None:
@@ -205,16 +205,16 @@ def test_history_reads_like_a_list_and_keeps_raw_values(ip: Shell) -> None:
 
 def test_history_is_of_this_kernel_unless_it_is_asked_for_more(ip: Shell, tmp_path: Path) -> None:
     ip.run("%tool -q read a.txt")
-    other = tmp_path / "other"
-    other.mkdir()
+    folder = tmp_path / "other"
+    folder.mkdir()
     script = tmp_path / "other.py"
     script.write_text(OTHER_KERNEL)
-    subprocess.run([sys.executable, str(script), str(Path.cwd()), str(other)], check=True, timeout=60)
+    subprocess.run([sys.executable, str(script), str(Path.cwd()), str(folder)], check=True, timeout=60)
     assert [row["title"] for row in ip.run("%tools history")] == ["a.txt"]
     assert [row["title"] for row in ip.run("%tools history --project")] == ["a.txt", "In work"]
     table = ip.run("%tools history --all")
     assert [row["title"] for row in table] == ["a.txt", "In work", "In other"]
-    assert str(other) in table._repr_html_()
+    assert str(folder) in table._repr_html_()
     for line in ("--everything", "--project --all", "3 4"):
         with pytest.raises(InvalidArgumentsError):
             ip.run(f"%tools history {line}")
@@ -234,8 +234,8 @@ def test_undo_says_what_it_took_back(ip: Shell) -> None:
     ip.run("%tool -q read a.txt")
     ip.run("%tool -q edit a.txt one 1")
     table = ip.run("t = %tools undo 2\nprint('next')\nt")
-    said = "Undid 2 changes: a.txt restored; new.txt removed. 0 can still be undone.\nnext\n"
-    assert ip.printed == said and not ip.shown
+    expected = "Undid 2 changes: a.txt restored; new.txt removed. 0 can still be undone.\nnext\n"
+    assert ip.printed == expected and not ip.shown
     assert [(row["file"], row["tool"]) for row in table] == [("a.txt", "edit"), ("new.txt", "write")]
     assert Path("a.txt").read_text() == "one\nTODO two\n"
     assert not Path("new.txt").exists()
@@ -380,10 +380,10 @@ def test_a_mode_for_one_session(ip: Shell) -> None:
     assert mode_of(ip.notebook.workspace, session) == "plan"
     assert decides(ip, "edit", "a") == "allow"
     assert "Mode default" in repr(ip.run("%permissions mode"))
-    kept = ip.notebook.workspace.sessions.create("Cleaning up")
-    for name in ("'Cleaning up'", kept.id[:-1]):
+    second = ip.notebook.workspace.sessions.create("Cleaning up")
+    for name in ("'Cleaning up'", second.id[:-1]):
         ip.run(f"%permissions mode ask --session {name}")
-        assert mode_of(ip.notebook.workspace, kept) == "ask"
+        assert mode_of(ip.notebook.workspace, second) == "ask"
         ip.run(f"%permissions mode default --session {name}")
     with pytest.raises(ToolError, match="no session 'ses_gone'"):
         ip.run("%permissions mode plan --session ses_gone")
@@ -402,8 +402,8 @@ def test_bypass_needs_the_config_and_is_red(tmp_path: Path) -> None:
     (tmp_path / "work" / "opencode.json").write_text(json.dumps({"experimental": {"allow_bypass": True}}))
     with shell(tmp_path) as own:
         own.run("%tools trust --project")
-        said = own.run("%permissions mode bypass")
-        assert "color:#d6453a" in said._repr_html_()
+        notice = own.run("%permissions mode bypass")
+        assert "color:#d6453a" in notice._repr_html_()
         assert decides(own, "external_directory", "/x/*") == "allow"
         own.run("%permissions mode default")
         assert decides(own, "external_directory", "/x/*") == "ask"
@@ -433,8 +433,8 @@ def test_what_nobody_types_is_not_listed(tmp_path: Path) -> None:
         def offered(text: str) -> set[str]:
             return set(ip.complete(text)[1])
 
-        listed = str(own.run("%lsmagic"))
-        assert "%tool " in listed and "%agent " in listed and "_awaited" not in listed
+        magic_list = str(own.run("%lsmagic"))
+        assert "%tool " in magic_list and "%agent " in magic_list and "_awaited" not in magic_list
         assert {"%tool", "%%tool", "%tools"} <= offered("%too")
         assert not [
             name for line in ("%too", "%%too", "tool_", "%agent", "%tool_a") for name in offered(line) if "_aw" in name
@@ -456,7 +456,7 @@ def test_unload_takes_back_exactly_what_load_added(tmp_path: Path) -> None:
             manager = ip.magics_manager
             transformers = ip.input_transformer_manager
             return (
-                {kind: dict(found) for kind, found in manager.magics.items()},
+                {kind: dict(functions) for kind, functions in manager.magics.items()},
                 dict(manager.registry),
                 list(ip.configurables),
                 list(transformers.token_transformers),

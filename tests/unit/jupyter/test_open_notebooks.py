@@ -73,10 +73,10 @@ async def workspace(open_workspace: OpenWorkspace, project: Path, server: Server
 @pytest.fixture
 def path(project: Path) -> Path:
     cells = [v4.new_code_cell(f"x = {n}", id=f"c{n}") for n in range(3)]
-    made = project / "sub" / "a.ipynb"
-    made.parent.mkdir()
-    nbformat.write(v4.new_notebook(cells=cells), made)
-    return made
+    notebook = project / "sub" / "a.ipynb"
+    notebook.parent.mkdir()
+    nbformat.write(v4.new_notebook(cells=cells), notebook)
+    return notebook
 
 
 async def read(workspace: Workspace, path: Path, **more: Any) -> Any:
@@ -192,22 +192,22 @@ async def test_which_file_a_document_is(workspace: Workspace, server: Server, pa
 
 
 async def test_two_windows(workspace: Workspace, server: Server, path: Path) -> None:
-    one, two = Page("p", path, path.parents[1]), Page("q", path, path.parents[1])
-    server.pages = [one, two]
+    first, second = Page("p", path, path.parents[1]), Page("q", path, path.parents[1])
+    server.pages = [first, second]
     server.front_end.greet()
     for delivery in server.deliveries:
         delivery.join()
-    two.dirty = True
-    two.cells[0]["source"] = "unsaved"
+    second.dirty = True
+    second.cells[0]["source"] = "unsaved"
     result = await read(workspace, path)
     assert "unsaved" in result.output
     assert "open in 2 windows" in result.output
     before = path.read_bytes()
     with pytest.raises(ToolError, match="open in 2 windows"):
         await edit(workspace, path, cell="c1", newSource="new")
-    one.told = two.told = {"shared": True}
+    first.told = second.told = {"shared": True}
     await edit(workspace, path, cell="c1", newSource="new")
-    assert sorted([sources(one)[1], sources(two)[1]]) == ["new", "x = 1"]
+    assert sorted([sources(first)[1], sources(second)[1]]) == ["new", "x = 1"]
     assert path.read_bytes() == before
 
 
@@ -237,23 +237,23 @@ async def test_a_page_that_goes_away(
     page.deaf = {"read"}
     with pytest.raises(ToolError, match="did not answer the request to"):
         await edit(workspace, path, cell="c1", newSource="new")
-    for error, words in (("closed", "was closed"), ("lost", "not known"), ("boom", "could not do it: boom")):
+    for error, message in (("closed", "was closed"), ("lost", "not known"), ("boom", "could not do it: boom")):
         page.deaf, page.error = set(), error
-        with pytest.raises(ToolError, match=words):
+        with pytest.raises(ToolError, match=message):
             await edit(workspace, path, cell="c1", newSource="new")
     assert path.read_bytes() == before
 
     # Gone between the find and the change: what it hears late is not there to be taken any more.
     page.error = None
-    heard: list[dict[str, Any]] = []
+    nudges: list[dict[str, Any]] = []
 
     def asleep(page: Page, nudge: dict[str, Any]) -> None:
-        heard.append(nudge) if nudge.get("page") else Server.deliver(server, page, nudge)
+        nudges.append(nudge) if nudge.get("page") else Server.deliver(server, page, nudge)
 
     monkeypatch.setattr(server, "deliver", asleep)
     with pytest.raises(ToolError, match=r"does not answer[\s\S]*Nothing was changed"):
         await edit(workspace, path, cell="c1", newSource="new")
-    Server.deliver(server, page, heard[0])
+    Server.deliver(server, page, nudges[0])
     assert sources(page) == ["x = 0", "x = 1", "x = 2"]
     assert path.read_bytes() == before
 

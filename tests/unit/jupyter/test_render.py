@@ -40,14 +40,14 @@ HOSTILE: list[str] = json.loads((Path(__file__).parents[2] / "data" / "hostile.j
 EVIL = "<img src=x onerror=alert(1)></style></pre><script>alert(1)</script>\x1b[31m\x1b]0;t\x07\u202e\u200b\x00&\"'"
 
 
-def part(state: dict[str, Any] | None = None, ui: dict[str, Any] | None = None, **rest: Any) -> dict[str, Any]:
+def part(state: dict[str, Any] | None = None, ui: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
     return {
         "v": 1, "id": "prt_1", "callID": "call_1", "sessionID": "ses_1", "messageID": "msg_1", "tool": "edit",
         "state": {
             "status": "completed", "input": {"filePath": "a"}, "time": {"start": 1000, "end": 1030}, **(state or {}),
         },
         "ui": {"label": "src/clean.py", "by": "user", "waited": 0, "decisions": [], **(ui or {})},
-        **rest,
+        **fields,
     }  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_bundle_has_three_forms_and_validates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome", "words"),
+    ("status", "outcome", "line"),
     [
         ("completed", None, "✓ edit src/clean.py (completed)"),
         ("error", None, "✗ edit src/clean.py (failed)"),
@@ -119,15 +119,15 @@ def test_bundle_has_three_forms_and_validates() -> None:
         ("running", "ended", "■ edit src/clean.py (ended)"),
     ],
 )
-def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
+def test_states_in_words(status: str, outcome: str | None, line: str) -> None:
     card = part({"status": status}, {"outcome": outcome} if outcome else {})
-    assert settled_bundle(card)[0]["text/plain"] == words
-    word = words.split("(")[1].split(",")[0].rstrip(")")
-    assert f"{words[0]} {word}" in elements(card).text
+    assert settled_bundle(card)[0]["text/plain"] == line
+    state_name = line.split("(")[1].split(",")[0].rstrip(")")
+    assert f"{line[0]} {state_name}" in elements(card).text
 
 
 @pytest.mark.parametrize(
-    ("tool", "metadata", "mark", "words"),
+    ("tool", "metadata", "mark", "detail"),
     [
         ("bash", {"exit": 127}, "✗", "exit code 127"),
         ("bash", {"exit": None}, "✗", "ended early"),
@@ -140,10 +140,10 @@ def test_states_in_words(status: str, outcome: str | None, words: str) -> None:
         ("batch", {"failed": 0, "totalCalls": 3}, "✓", "completed"),
     ],
 )
-def test_no_check_mark_on_a_failure(tool: str, metadata: dict[str, Any], mark: str, words: str) -> None:
+def test_no_check_mark_on_a_failure(tool: str, metadata: dict[str, Any], mark: str, detail: str) -> None:
     card = part({"metadata": metadata}, tool=tool)
-    assert settled_bundle(card)[0]["text/plain"] == f"{mark} {tool} src/clean.py ({words})"
-    assert f"{mark} {words}" in elements(card).text
+    assert settled_bundle(card)[0]["text/plain"] == f"{mark} {tool} src/clean.py ({detail})"
+    assert f"{mark} {detail}" in elements(card).text
 
 
 def test_a_terminal_shows_how_long_a_call_took() -> None:
@@ -251,8 +251,8 @@ def test_a_hostile_output_stays_text(text: str) -> None:
     data, _ = settled_bundle(card)
     read = elements(card)
     assert not [tag for tag, _ in read.found if tag in {"a", "img"}]
-    for shown in (read.text, data["text/plain"]):
-        assert not re.search("[\x00\x07\x1b\x9b\u202a-\u202e\u2066-\u2069]", shown)
+    for text_form in (read.text, data["text/plain"]):
+        assert not re.search("[\x00\x07\x1b\x9b\u202a-\u202e\u2066-\u2069]", text_form)
 
 
 def test_a_long_line_beside_one_written_over_takes_no_time() -> None:
@@ -314,20 +314,20 @@ def test_deep_and_odd_json_is_made_plain() -> None:
 
 
 def test_a_saved_card_never_asks_and_carries_no_foreign_file() -> None:
-    ask = {"id": "per_1", "digest": "d", "permission": "bash", "patterns": ["ls"], "always": [], "asked": 0}
-    card = part({"status": "running"}, {"ask": ask, "children": [part({}, {"ask": ask})]})
+    request = {"id": "per_1", "digest": "d", "permission": "bash", "patterns": ["ls"], "always": [], "asked": 0}
+    card = part({"status": "running"}, {"ask": request, "children": [part({}, {"ask": request})]})
     card["state"]["attachments"] = [{"mime": "application/pdf", "url": "data:application/pdf;base64," + "A" * 10_000}]
-    saved = settled_bundle(card)[0][CARD_MIME]
-    assert "ask" not in saved["ui"]
-    assert "ask" not in saved["ui"]["children"][0]["ui"]
-    assert saved["state"]["attachments"] == [{"mime": "application/pdf", "url": ""}]
+    bundle = settled_bundle(card)[0][CARD_MIME]
+    assert "ask" not in bundle["ui"]
+    assert "ask" not in bundle["ui"]["children"][0]["ui"]
+    assert bundle["state"]["attachments"] == [{"mime": "application/pdf", "url": ""}]
 
 
 def test_live_text() -> None:
     assert live_text(part({"status": "running"}, {"label": "sleep 600"}, tool="bash")) == "bash sleep 600: running"
     assert live_text(part({"status": "pending"}, {"label": ""}, tool="bash")) == "bash: pending"
-    ask = {"permission": "bash", "patterns": ["rm\u202e *", "ls"]}
-    asking = part({"status": "running"}, {"label": "rm x", "ask": ask}, tool="bash")
+    request = {"permission": "bash", "patterns": ["rm\u202e *", "ls"]}
+    asking = part({"status": "running"}, {"label": "rm x", "ask": request}, tool="bash")
     assert live_text(asking) == "bash rm x: waiting for approval: bash rm\\u202e *, ls"
 
 
@@ -379,19 +379,19 @@ def test_the_text_form_of_a_long_table_says_how_long_it_is() -> None:
     assert text.split("\n")[-2:] == ["19", "DataFrame · the first 20 of 1,000 rows"]
 
 
-@pytest.mark.parametrize(("total", "words"), [(0, "DataFrame"), (3, "DataFrame · the first 0 of 3 rows")])
-def test_the_text_form_of_an_empty_table_has_no_grid(total: int, words: str) -> None:
+@pytest.mark.parametrize(("total", "line"), [(0, "DataFrame"), (3, "DataFrame · the first 0 of 3 rows")])
+def test_the_text_form_of_an_empty_table_has_no_grid(total: int, line: str) -> None:
     table = {"name": "DataFrame", "columns": [], "rows": [], "total": total, "width": 0}
     text = settled_bundle(part({}, {"printed": "", "tables": [table]}))[0]["text/plain"]
-    assert text.split("\n")[1:] == [words]
+    assert text.split("\n")[1:] == [line]
 
 
 def test_a_card_of_read_shows_the_lines_without_the_wrapper() -> None:
     inside = "1: x\n2: </content>\n\n(End of file - total 2 lines)"
     output = f"<path>/p/a</path>\n<type>file</type>\n<content>\n{inside}\n</content>"
     for after in ("", "\n\n<system-reminder>\n</content>\n</system-reminder>"):
-        shown = shown_lines("read", output + after)
-        card = part({"output": output + after}, {"shown": shown}, tool="read")
+        line_numbers = shown_lines("read", output + after)
+        card = part({"output": output + after}, {"shown": line_numbers}, tool="read")
         data = settled_bundle(card)[0]
         assert data["text/plain"].split("\n")[1:] == ["1: x", "2: </content>", "", "(End of file - total 2 lines)"]
         assert "&lt;path&gt;" not in data["text/html"] and "1: x" in data["text/html"]
@@ -412,21 +412,21 @@ def test_policy_says_that_nobody_was_there() -> None:
 
 
 def test_a_call_that_waited_when_its_kernel_died_is_not_said_to_have_run() -> None:
-    ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
-    left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask, "untouched": True}))
-    assert "It was waiting for approval when this was written" in left["text/html"]
-    assert "State unknown" not in left["text/html"]
-    assert "untouched" not in left[CARD_MIME]["ui"]
+    request = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
+    bundle = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": request, "untouched": True}))
+    assert "It was waiting for approval when this was written" in bundle["text/html"]
+    assert "State unknown" not in bundle["text/html"]
+    assert "untouched" not in bundle[CARD_MIME]["ui"]
 
 
 def test_what_a_dead_kernel_leaves_says_so_and_asks_nothing() -> None:
-    ask = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
-    left = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": ask}))
-    assert set(left) == {"text/html", CARD_MIME}
-    assert "State unknown: the kernel ended before the call did." in left["text/html"]
-    assert "■</span> ended" in left["text/html"]
-    saved = left[CARD_MIME]
-    assert saved["ui"]["outcome"] == "ended" and "ask" not in saved["ui"]
+    request = {"id": "per_1", "permission": "edit", "patterns": ["a"]}
+    bundle = lost_bundle(part({"status": "running", "time": {"start": 1000}}, {"ask": request}))
+    assert set(bundle) == {"text/html", CARD_MIME}
+    assert "State unknown: the kernel ended before the call did." in bundle["text/html"]
+    assert "■</span> ended" in bundle["text/html"]
+    json_form = bundle[CARD_MIME]
+    assert json_form["ui"]["outcome"] == "ended" and "ask" not in json_form["ui"]
 
 
 def test_each_command_of_a_line_is_listed_with_the_rule_that_decided_it() -> None:
@@ -441,8 +441,8 @@ def test_each_command_of_a_line_is_listed_with_the_rule_that_decided_it() -> Non
         "by": "card",
         "reply": "once",
     }
-    shown = settled_bundle(part(ui={"decisions": [{**decision, "rules": rules}]}))[0]["text/html"]
-    text = Elements(shown).text
+    html = settled_bundle(part(ui={"decisions": [{**decision, "rules": rules}]}))[0]["text/html"]
+    text = Elements(html).text
     assert "2 parts, each with its rule" in text
     assert "git status  —  rule bash git *: allow from opencode.json" in text
     assert "make  —  rule bash *: ask from <b>" in text
@@ -457,8 +457,8 @@ def test_trust_is_told_as_what_it_is() -> None:
         "by": "card",
         "reply": "once",
     }
-    given = settled_bundle(part(ui={"decisions": [trust]}))[0]
-    assert "trusted by you, until it changes" in given["text/plain"] and "once" not in given["text/plain"]
+    trusted = settled_bundle(part(ui={"decisions": [trust]}))[0]
+    assert "trusted by you, until it changes" in trusted["text/plain"] and "once" not in trusted["text/plain"]
     refused = settled_bundle(part(ui={"decisions": [{**trust, "action": "deny", "reply": "reject"}]}))[0]
     assert "not trusted by you" in refused["text/plain"]
     unattended = settled_bundle(part(ui={"decisions": [{**trust, "by": "policy"}]}))[0]

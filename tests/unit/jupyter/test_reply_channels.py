@@ -13,8 +13,8 @@ LABELS = ["SQLite", "PostgreSQL", "My SQL"]
 
 
 def question(**more: object) -> Question:
-    (made,) = parse_questions({"question": "Which?", "header": "DB", "options": LABELS, **more})
-    return made
+    (parsed,) = parse_questions({"question": "Which?", "header": "DB", "options": LABELS, **more})
+    return parsed
 
 
 def dialog(*questions: Question) -> QuestionDialog:
@@ -43,7 +43,7 @@ def test_what_a_typed_line_chooses(typed: str, more: dict[str, object], answer: 
 
 
 @pytest.mark.parametrize(
-    ("typed", "more", "words"),
+    ("typed", "more", "reason"),
     [
         ("1,2", {}, "One answer only"),
         ("DuckDB", {"custom": False}, "not one of the answers"),
@@ -51,10 +51,10 @@ def test_what_a_typed_line_chooses(typed: str, more: dict[str, object], answer: 
         ("4", {"custom": False}, "not one of the answers"),
     ],
 )
-def test_what_it_does_not_take(typed: str, more: dict[str, object], words: str) -> None:
-    said = parse_choice(typed, question(**more))
-    assert isinstance(said, str)
-    assert words in said
+def test_what_it_does_not_take(typed: str, more: dict[str, object], reason: str) -> None:
+    message = parse_choice(typed, question(**more))
+    assert isinstance(message, str)
+    assert reason in message
 
 
 def test_the_text_of_a_prompt() -> None:
@@ -64,37 +64,37 @@ def test_the_text_of_a_prompt() -> None:
             {"question": "Why?", "options": [], "multiple": True},
         ]
     )
-    asked = dialog(*many)
-    assert asked.text().split("\n") == [
+    prompt = dialog(*many)
+    assert prompt.text().split("\n") == [
         "[1 of 2] DB: Which?",
         "  [1] A\\u202e: a file",
         "  [2] B",
         "A number, or your own answer (empty: dismiss) > ",
     ]
-    assert asked.take("2") == "next"
-    assert asked.text().split("\n") == ["[2 of 2] Why?", "Your answer (empty: dismiss) > "]
-    assert asked.take("because") == "done"
-    assert asked.answers == [["B"], ["because"]]
+    assert prompt.take("2") == "next"
+    assert prompt.text().split("\n") == ["[2 of 2] Why?", "Your answer (empty: dismiss) > "]
+    assert prompt.take("because") == "done"
+    assert prompt.answers == [["B"], ["because"]]
 
 
 def test_nonsense_is_told_and_ends_after_a_while() -> None:
-    asked = dialog(question(custom=False))
+    prompt = dialog(question(custom=False))
     for _ in range(TRIES - 1):
-        assert asked.take("x") == "again"
-        assert "not one of the answers" in asked.text()
-    assert asked.take("x") == "dismissed"
+        assert prompt.take("x") == "again"
+        assert "not one of the answers" in prompt.text()
+    assert prompt.take("x") == "dismissed"
     assert dialog(question()).take("  ") == "dismissed"
 
 
 @given(st.text(min_size=1), st.booleans(), st.booleans())
 def test_whatever_is_typed_is_an_answer_that_fits_or_is_told(typed: str, multiple: bool, custom: bool) -> None:
-    one = question(multiple=multiple, custom=custom)
-    asked = dialog(one)
-    outcome = asked.take(typed)
+    only = question(multiple=multiple, custom=custom)
+    prompt = dialog(only)
+    outcome = prompt.take(typed)
     if outcome == "done":
-        assert parse_answers([one], asked.answers) == asked.answers
-        assert multiple or len(asked.answers[0]) == 1
-        assert asked.answers[0]
+        assert parse_answers([only], prompt.answers) == prompt.answers
+        assert multiple or len(prompt.answers[0]) == 1
+        assert prompt.answers[0]
     else:
         assert outcome in ("again", "dismissed")
 

@@ -29,7 +29,7 @@ async def greet(name: str, times: int = 1, *, ctx: ToolContext) -> str:
     return " ".join([f"hello {name}"] * times)
 
 
-async def asked(ws: Workspace, count: int = 1) -> list[PermissionRequest]:
+async def pending_requests(ws: Workspace, count: int = 1) -> list[PermissionRequest]:
     """The asks that wait, as soon as there are so many."""
     async with asyncio.timeout(10):
         while len(ws.permissions.pending()) < count:
@@ -47,12 +47,12 @@ async def test_the_call_runs_with_the_new_arguments(open_workspace: OpenWorkspac
     ws.registry.register(greet)
     call = ws.start("greet", {"name": "Ada"})
     running = asyncio.ensure_future(call.run())
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     assert await revise(ws, first, {"name": "Grace", "times": 2})
     assert (await running).output == "hello Grace hello Grace"
     assert call.part.state.input == {"name": "Grace", "times": 2}
-    said = [(d.action, d.reply, d.patterns) for d in call.part.decisions]
-    assert said == [("deny", "reject", ["Ada"]), ("allow", "once", ["Grace"])]
+    decisions = [(d.action, d.reply, d.patterns) for d in call.part.decisions]
+    assert decisions == [("deny", "reject", ["Ada"]), ("allow", "once", ["Grace"])]
     assert decision_words(card_part(call.part)) == ["arguments changed by you", "allowed once by you"]
     assert list(ws.permissions.history) == call.part.decisions
     assert not await call.revise(first.id, {"name": "x"})  # decided long ago
@@ -63,7 +63,7 @@ async def test_the_wait_before_the_change_is_part_of_the_call(open_workspace: Op
     ws.registry.register(greet)
     call = ws.start("greet", {"name": "Ada"})
     running = asyncio.ensure_future(call.run())
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     await asyncio.sleep(0.05)
     await revise(ws, first, {"name": "Grace"})
     await running
@@ -79,7 +79,7 @@ async def test_another_rule_asks_about_the_new_arguments(open_workspace: OpenWor
     ws = await open_workspace(rules)
     for command, permission in (("git --version", "bash"), (f"cat {tmp_path}/a.txt", "external_directory")):
         running = asyncio.ensure_future(ws.call("bash", {"command": "echo one", "description": "d"}))
-        [first] = await asked(ws)
+        [first] = await pending_requests(ws)
         await revise(ws, first, {"command": command, "description": "d"})
         async with asyncio.timeout(10):
             while ws.permissions.pending()[:1] in ([], [first]):
@@ -97,7 +97,7 @@ async def test_what_was_approved_before_the_change_is_not_asked_again(
     rules = {"permission": {"bash": "ask", "external_directory": "ask"}}
     ws = await open_workspace(rules)
     running = asyncio.ensure_future(ws.call("bash", {"command": f"cat {tmp_path}/a.txt", "description": "d"}))
-    [outside] = await asked(ws)
+    [outside] = await pending_requests(ws)
     assert outside.permission == "external_directory"
     ws.permissions.reply(outside.id, "once")
     async with asyncio.timeout(10):
@@ -116,7 +116,7 @@ async def test_hooks_judge_the_new_arguments(open_workspace: OpenWorkspace) -> N
     ws.registry.register(greet)
     ws.hooks.add("permission.ask", judge)
     running = asyncio.ensure_future(ws.call("greet", {"name": "Ada"}))
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     await revise(ws, first, {"name": "Grace"})
     with pytest.raises(ToolError):
         await running
@@ -127,7 +127,7 @@ async def test_a_refusal_in_the_same_words_is_a_refusal(open_workspace: OpenWork
     ws.registry.register(greet)
     call = ws.start("greet", {"name": "Ada"})
     running = asyncio.ensure_future(call.run())
-    [request] = await asked(ws)
+    [request] = await pending_requests(ws)
     ws.permissions.reply(request.id, "reject", "requested again with other arguments", by="card")
     with pytest.raises(ToolError):
         await running
@@ -138,7 +138,7 @@ async def test_a_model_hears_what_its_call_ran_with(open_workspace: OpenWorkspac
     ws = await open_workspace(RULES)
     call = ws.start("bash", {"command": "echo one", "description": "d"}, by="model")
     running = asyncio.ensure_future(call.run())
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     await revise(ws, first, {"command": "echo two", "description": "d"})
     output = (await running).output
     assert output.startswith("two\n")
@@ -148,7 +148,7 @@ async def test_a_model_hears_what_its_call_ran_with(open_workspace: OpenWorkspac
 async def test_what_a_rule_denies_is_denied_after_a_change_too(open_workspace: OpenWorkspace) -> None:
     ws = await open_workspace(RULES)
     running = asyncio.ensure_future(ws.call("bash", {"command": "echo one", "description": "d"}))
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     await revise(ws, first, {"command": "rm -rf x", "description": "d"})
     with pytest.raises(ToolError, match="rule which prevents"):
         await running
@@ -158,7 +158,7 @@ async def test_arguments_that_do_not_fit_leave_the_ask_as_it_is(open_workspace: 
     ws = await open_workspace(RULES)
     ws.registry.register(greet)
     running = asyncio.ensure_future(ws.call("greet", {"name": "Ada"}))
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     with pytest.raises(InvalidArgumentsError, match="times"):
         await revise(ws, first, {"name": "Ada", "times": "often"})
     assert ws.permissions.pending() == [first]
@@ -169,27 +169,27 @@ async def test_arguments_that_do_not_fit_leave_the_ask_as_it_is(open_workspace: 
 async def test_other_asks_of_the_session_go_on_waiting(open_workspace: OpenWorkspace) -> None:
     ws = await open_workspace(RULES)
     ws.registry.register(greet)
-    both = asyncio.gather(*(ws.call("greet", {"name": name}) for name in ("Ada", "Grace")))
-    first, second = await asked(ws, 2)
+    greetings = asyncio.gather(*(ws.call("greet", {"name": name}) for name in ("Ada", "Grace")))
+    first, second = await pending_requests(ws, 2)
     await revise(ws, first, {"name": "Edsger"})
     await asyncio.sleep(0.05)
     assert ws.permissions.pending() == [second]
     ws.permissions.reply(second.id, "once")
-    assert [r.output for r in await both] == ["hello Edsger", "hello Grace"]
+    assert [r.output for r in await greetings] == ["hello Edsger", "hello Grace"]
 
 
 async def test_long_arguments_go_to_the_card_whole_so_that_they_can_be_changed(open_workspace: OpenWorkspace) -> None:
     ws = await open_workspace({"permission": {"edit": "ask"}})
-    for size, whole in ((10, False), (50_000, True), (200_000, None)):
+    for size, is_editable in ((10, False), (50_000, True), (200_000, None)):
         arguments = {"filePath": "a.txt", "content": "x" * size}
         running = asyncio.ensure_future(ws.call("write", arguments))
-        [request] = await asked(ws)
+        [request] = await pending_requests(ws)
         assert request.tool is not None
         part = ws.calls[request.tool["callID"]].part
-        shown = card_part(part, Extras(request=RequestView(request, digest_of(request))), live=True)
-        ask = shown["ui"]["ask"]
-        assert ask.get("editable", False) == (whole is not None)
-        assert ask.get("input") == (arguments if whole else None)
+        card = card_part(part, Extras(request=RequestView(request, digest_of(request))), live=True)
+        view = card["ui"]["ask"]
+        assert view.get("editable", False) == (is_editable is not None)
+        assert view.get("input") == (arguments if is_editable else None)
         ws.permissions.reply(request.id, "once")
         await running
 
@@ -199,7 +199,7 @@ async def test_the_title_describes_what_ran(open_workspace: OpenWorkspace, by: A
     ws = await open_workspace(RULES)
     call = ws.start("bash", {"command": "echo one", "description": "echo one"}, by=by)
     running = asyncio.ensure_future(call.run())
-    [first] = await asked(ws)
+    [first] = await pending_requests(ws)
     await revise(ws, first, {"command": "echo one two", "description": "echo one"})
     while not running.done():
         for request in ws.permissions.pending():
@@ -211,8 +211,8 @@ async def test_the_title_describes_what_ran(open_workspace: OpenWorkspace, by: A
 
 
 async def test_the_title_describes_what_a_hook_made_of_the_call(workspace: Workspace) -> None:
-    workspace.hooks.add("tool.execute.before", lambda given, output: output["args"].update(command="echo two"))
+    workspace.hooks.add("tool.execute.before", lambda hook_input, output: output["args"].update(command="echo two"))
     call = workspace.start("bash", {"command": "echo one", "description": "Print one"})
     assert (await call.run()).title == label_of(call.part) == "echo two"
-    kept = workspace.start("bash", {"command": "echo two", "description": "Print two"})
-    assert (await kept.run()).title == "Print two"
+    unchanged = workspace.start("bash", {"command": "echo two", "description": "Print two"})
+    assert (await unchanged.run()).title == "Print two"

@@ -48,7 +48,7 @@ class Page:
 
 
 def card_of(run: Any) -> RunCard:
-    return RunCard(run, None, on_message=lambda *given: None, live=False)
+    return RunCard(run, None, on_message=lambda *arguments: None, live=False)
 
 
 async def test_pieces_add_up_to_the_whole(open_workspace: OpenWorkspace) -> None:
@@ -88,7 +88,7 @@ async def test_pieces_add_up_to_the_whole(open_workspace: OpenWorkspace) -> None
 
 
 async def test_a_finished_call_is_sent_once(open_workspace: OpenWorkspace) -> None:
-    sent: list[str] = []
+    call_ids: list[str] = []
     turns = [{"calls": [["read", {"filePath": "a.txt"}]]} for _ in range(5)] + [{"text": "Done."}]
     workspace = await open_workspace(files={"a.txt": "hello\n"})
     run = workspace.sessions.prompt("go", model=FakeModel(turns))
@@ -98,10 +98,10 @@ async def test_a_finished_call_is_sent_once(open_workspace: OpenWorkspace) -> No
         await asyncio.sleep(0.002)
         for _, item in card.items.changes({}).get("items", ()):
             if item["kind"] == "call" and item["part"]["state"]["status"] == "completed":
-                sent.append(item["id"])
+                call_ids.append(item["id"])
     await work
-    sent += [item["id"] for _, item in card.items.changes({}).get("items", ()) if item["kind"] == "call"]
-    assert len(sent) == len(set(sent)) == 5
+    call_ids += [item["id"] for _, item in card.items.changes({}).get("items", ()) if item["kind"] == "call"]
+    assert len(call_ids) == len(set(call_ids)) == 5
 
 
 async def test_requests_that_wait_side_by_side_are_one_wait(open_workspace: OpenWorkspace) -> None:
@@ -156,13 +156,13 @@ def run_json(items: list[dict[str, Any]], **head: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def text(words: str, kind: str = "text") -> dict[str, Any]:
-    return {"kind": kind, "id": words[:9], "text": words, "done": True}
+def text(content: str, kind: str = "text") -> dict[str, Any]:
+    return {"kind": kind, "id": content[:9], "text": content, "done": True}
 
 
 def call(n: int, output: str = "out", outcome: str = "completed", parent: str = "", **state: Any) -> dict[str, Any]:
     status = "completed" if outcome == "completed" else "error"
-    given = {
+    call_state = {
         "status": status,
         "input": {"filePath": f"f{n}"},
         "output": output,
@@ -177,7 +177,7 @@ def call(n: int, output: str = "out", outcome: str = "completed", parent: str = 
         "sessionID": "s",
         "messageID": "m",
         "tool": "read",
-        "state": given,
+        "state": call_state,
         "ui": ui,
     }
     return {"kind": "call", "id": f"c{n}", "part": part, **({"parent": parent} if parent else {})}
@@ -266,8 +266,8 @@ async def test_a_live_card_has_the_pictures_of_calls_that_ended(workspace: Works
     run = workspace.sessions.prompt("go", model=FakeModel(turns))
     card = card_of(run)
     await run.run()
-    sent = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
-    for items in (sent, [item for item in card.items.all_items({}, live=True) if item["kind"] == "call"]):
+    call_items = [item for _, item in card.items.changes({})["items"] if item["kind"] == "call"]
+    for items in (call_items, [item for item in card.items.all_items({}, live=True) if item["kind"] == "call"]):
         counts = [len(item["part"]["state"].get("attachments", ())) for item in items]
         assert counts == [0, 1, 1], "the oldest are left out of a message that servers would not pass on"
     settled = [item["part"]["state"] for item in card.items.all_items({}, live=False) if item["kind"] == "call"]
@@ -287,10 +287,10 @@ async def test_what_a_dead_kernel_leaves() -> None:
 async def test_a_saved_run_never_asks() -> None:
     asking = call(1)
     asking["part"]["ui"]["ask"] = {"id": "per_1"}
-    saved = saved_run(run_json([asking, {"kind": "gone", "id": "x"}], retry={"attempt": 1, "message": "m", "next": 2}))
-    assert "ask" not in saved["items"][0]["part"]["ui"]
-    assert len(saved["items"]) == 1
-    assert "retry" not in saved
+    record = saved_run(run_json([asking, {"kind": "gone", "id": "x"}], retry={"attempt": 1, "message": "m", "next": 2}))
+    assert "ask" not in record["items"][0]["part"]["ui"]
+    assert len(record["items"]) == 1
+    assert "retry" not in record
 
 
 async def test_calls_inside_calls_are_put_together() -> None:
@@ -316,11 +316,11 @@ HOSTILE = (
 KNOWN = {"p", "b", "i", "code", "pre", "a", "span", "div", "br", "hr", "blockquote", "ul", "li"}
 
 
-@pytest.mark.parametrize("words", HOSTILE)
-async def test_hostile_words_show_as_text(words: str) -> None:
+@pytest.mark.parametrize("markup", HOSTILE)
+async def test_hostile_words_show_as_text(markup: str) -> None:
     from html.parser import HTMLParser
 
-    seen: list[str] = []
+    texts: list[str] = []
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -331,12 +331,12 @@ async def test_hostile_words_show_as_text(words: str) -> None:
                     assert re.match(r"https?://", value or "")
 
         def handle_data(self, data: str) -> None:
-            seen.append(data)
+            texts.append(data)
 
-    Reader().feed(markdown(words))
-    for word in re.findall(r"alert|onerror|iframe|object|style|onclick", words):
-        assert word in "".join(seen)
-    html = settled_bundle(run_json([text(words), text(words, "note"), text(words, "reasoning")]))[0]["text/html"]
+    Reader().feed(markdown(markup))
+    for attribute in re.findall(r"alert|onerror|iframe|object|style|onclick", markup):
+        assert attribute in "".join(texts)
+    html = settled_bundle(run_json([text(markup), text(markup, "note"), text(markup, "reasoning")]))[0]["text/html"]
     for tag in ("<script", "<img", "<iframe", "<object", "<style>*", "<i onclick", 'href="javascript'):
         assert tag not in html
 
@@ -374,8 +374,8 @@ async def test_formulas_are_for_the_typesetter_of_an_exported_page() -> None:
     html = markdown(
         "It is $\\bar{x}*2*$, \\(y<1\\), not $5 or $6, `$c$`.\n\n$$\na *b* c\n$$\n\n$$ no end\n\n$HOME and $PATH"
     )
-    found = re.findall(r'<span class="tex2jax_process mathjax_process">(.*?)</span>', html, re.DOTALL)
-    assert found == ["$\\bar{x}*2*$", "\\(y&lt;1\\)", "$$\na *b* c\n$$"]
+    formulas = re.findall(r'<span class="tex2jax_process mathjax_process">(.*?)</span>', html, re.DOTALL)
+    assert formulas == ["$\\bar{x}*2*$", "\\(y&lt;1\\)", "$$\na *b* c\n$$"]
     assert "not $5 or $6, <code>$c$</code>." in html and "$$ no end" in html and "$HOME and $PATH" in html
 
 

@@ -20,9 +20,9 @@ from opencode_jupyter.jupyter.spill.pages import SpillPages
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "tool-output"
-    made.mkdir()
-    return made
+    created = tmp_path / "tool-output"
+    created.mkdir()
+    return created
 
 
 def spill(folder: Path, data: bytes, name: str = "tool_1") -> str:
@@ -36,17 +36,17 @@ def some(page: dict[str, Any], *names: str) -> tuple[Any, ...]:
 
 def test_pages_by_number_and_from_the_end(folder: Path) -> None:
     path = spill(folder, b"".join(b"%d\n" % n for n in range(1, 1001)))
-    made = SpillPages(SpillFolder(folder))
-    page = made.page(path, 501, 3)
+    reader = SpillPages(SpillFolder(folder))
+    page = reader.page(path, 501, 3)
     assert some(page, "first", "lines", "offsets", "end") == (501, ["501", "502", "503"], [1892, 1896, 1900], 1904)
     assert some(page, "bytes", "total", "more", "inside", "style") == (3893, 1000, True, [], "")
-    last = made.page(path, None, 2)
+    last = reader.page(path, None, 2)
     assert some(last, "first", "lines", "total", "more") == (999, ["999", "1000"], 1000, False)
-    assert made.page(path, 10**9, 2)["lines"] == ["999", "1000"]
-    assert made.page(path, 1000, 5)["lines"] == ["1000"]
-    assert some(made.page(path, at=1892, count=2), "first", "lines") == (501, ["501", "502"])
-    assert some(made.page(path, near=1894, count=2), "first", "lines") == (501, ["501", "502"])
-    assert some(made.page(path, before=1892, count=2), "first", "lines", "end") == (499, ["499", "500"], 1892)
+    assert reader.page(path, 10**9, 2)["lines"] == ["999", "1000"]
+    assert reader.page(path, 1000, 5)["lines"] == ["1000"]
+    assert some(reader.page(path, at=1892, count=2), "first", "lines") == (501, ["501", "502"])
+    assert some(reader.page(path, near=1894, count=2), "first", "lines") == (501, ["501", "502"])
+    assert some(reader.page(path, before=1892, count=2), "first", "lines", "end") == (499, ["499", "500"], 1892)
 
 
 texts = st.lists(st.binary(max_size=90).map(lambda b: b.replace(b"\r", b"")), max_size=40).map(b"\n".join)
@@ -59,21 +59,21 @@ def test_every_page_is_what_the_file_has(
 ) -> None:
     folder = tmp_path_factory.mktemp("d")
     path = spill(folder, data)
-    whole = data.split(b"\n")
-    if whole[-1] == b"":
-        whole.pop()
-    first = line if 1 <= line <= len(whole) else max(1, len(whole) - count + 1)
-    wanted = whole[first - 1 : first - 1 + count]
+    all_lines = data.split(b"\n")
+    if all_lines[-1] == b"":
+        all_lines.pop()
+    first = line if 1 <= line <= len(all_lines) else max(1, len(all_lines) - count + 1)
+    expected = all_lines[first - 1 : first - 1 + count]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "STEP", step)
-        made = SpillPages(SpillFolder(folder))
+        reader = SpillPages(SpillFolder(folder))
         for _ in range(2):  # the second time with the places known
-            page = made.page(path, line, count)
+            page = reader.page(path, line, count)
             assert page["first"] == first
-            assert page["lines"] == [text.decode("utf-8", "replace") for text in wanted]
-            assert page["more"] == (first - 1 + count < len(whole))
-            assert page["total"] in (None, len(whole))
-            assert made.extent(path, page["offsets"][0] if page["offsets"] else 0)["number"] == first
+            assert page["lines"] == [text.decode("utf-8", "replace") for text in expected]
+            assert page["more"] == (first - 1 + count < len(all_lines))
+            assert page["total"] in (None, len(all_lines))
+            assert reader.extent(path, page["offsets"][0] if page["offsets"] else 0)["number"] == first
 
 
 pieces = st.one_of(
@@ -86,10 +86,10 @@ pieces = st.one_of(
 @given(
     data=st.lists(pieces, max_size=30).map(b"".join).map(lambda b: b.replace(b"\r", b"")),
     count=st.integers(1, 7),
-    place=st.floats(0, 1),
+    fraction=st.floats(0, 1),
 )
 def test_rows_are_the_same_from_wherever_one_comes(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, count: int, place: float
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, count: int, fraction: float
 ) -> None:
     """Forwards, backwards and from a place in the middle: no gap, nothing twice, long lines split alike."""
     folder = tmp_path_factory.mktemp("d")
@@ -97,12 +97,12 @@ def test_rows_are_the_same_from_wherever_one_comes(
     with pytest.MonkeyPatch.context() as patch:
         for name, value in [("PIECE", 128), ("LONGEST", 256), ("PAGE_BYTES", 400)]:
             patch.setattr(pages, name, value)
-        made = SpillPages(SpillFolder(folder))
+        reader = SpillPages(SpillFolder(folder))
         forwards: list[int] = []
         inside: list[int] = []
         at = 0
         while at < len(data):
-            page = made.page(path, at=at, count=count)
+            page = reader.page(path, at=at, count=count)
             forwards += page["offsets"]
             inside += [page["offsets"][index] for index in page["inside"]]
             assert page["end"] > at
@@ -110,14 +110,14 @@ def test_rows_are_the_same_from_wherever_one_comes(
         backwards: list[int] = []
         before = len(data)
         while before > 0:
-            page = made.page(path, before=before, count=count)
+            page = reader.page(path, before=before, count=count)
             assert page["end"] == before
             backwards[:0] = page["offsets"]
             before = page["offsets"][0]
         assert backwards == forwards
-        near = int(place * max(0, len(data) - 1))
+        near = int(fraction * max(0, len(data) - 1))
         if data:
-            start = made.page(path, near=near, count=1)["offsets"][0]
+            start = reader.page(path, near=near, count=1)["offsets"][0]
             assert start == max(offset for offset in forwards if offset <= near)
     starts = {0, *(i + 1 for i, byte in enumerate(data) if byte == 10 and i + 1 < len(data))} if data else set()
     assert {offset for offset in forwards if offset not in inside} == starts
@@ -126,65 +126,65 @@ def test_rows_are_the_same_from_wherever_one_comes(
 def test_a_line_of_a_megabyte_is_shown_whole_in_pieces(folder: Path) -> None:
     line = ("0123456789abcdé" * 70_000).encode()
     path = spill(folder, b"before\n" + line + b"\nafter")
-    made = SpillPages(SpillFolder(folder))
-    page = made.page(path, 2, 1000)
+    reader = SpillPages(SpillFolder(folder))
+    page = reader.page(path, 2, 1000)
     text, at = "", page["offsets"][0]
     assert page["first"] == 2 and 0 not in page["inside"]
     while at < 7 + len(line):
-        page = made.page(path, at=at, count=50)
+        page = reader.page(path, at=at, count=50)
         text += "".join(page["lines"])
         assert page["first"] == 2 and max(map(len, page["lines"])) <= pages.LONGEST
         at = page["end"]
     assert text.removesuffix("after").encode() == line
-    assert made.page(path, 3)["lines"] == ["after"]
+    assert reader.page(path, 3)["lines"] == ["after"]
 
 
 def test_colours_that_are_on_where_a_page_begins(folder: Path) -> None:
     path = spill(folder, b"\x1b[0mplain\n\x1b[1m\x1b[31mred\nstill red\n\x1b[0mplain\n")
-    made = SpillPages(SpillFolder(folder))
-    assert made.page(path, 3)["style"] == "\x1b[0m\x1b[1m\x1b[31m"
-    assert made.page(path, 3)["lines"][:2] == ["still red", "\x1b[0mplain"]
-    assert made.page(path, 2)["style"] == ""
+    reader = SpillPages(SpillFolder(folder))
+    assert reader.page(path, 3)["style"] == "\x1b[0m\x1b[1m\x1b[31m"
+    assert reader.page(path, 3)["lines"][:2] == ["still red", "\x1b[0mplain"]
+    assert reader.page(path, 2)["style"] == ""
 
 
 def test_a_file_that_grows_is_read_on_and_one_that_was_cut_anew(folder: Path) -> None:
     path = spill(folder, b"1\n2\n3")
-    made = SpillPages(SpillFolder(folder))
-    page = made.page(path)
+    reader = SpillPages(SpillFolder(folder))
+    page = reader.page(path)
     assert page["total"] == 3
     with open(path, "ab") as file:
         file.write(b"3\n4\n")
-    page = made.page(path)
+    page = reader.page(path)
     assert (page["lines"], page["total"]) == (["1", "2", "33", "4"], 4)
     spill(folder, b"x\n")
-    assert some(made.page(path), "lines", "total", "bytes") == (["x"], 1, 2)
+    assert some(reader.page(path), "lines", "total", "bytes") == (["x"], 1, 2)
     spill(folder, b"")
-    assert some(made.page(path, 5), "lines", "total", "first", "end") == ([], 0, 1, 0)
+    assert some(reader.page(path, 5), "lines", "total", "first", "end") == ([], 0, 1, 0)
     os.unlink(path)
-    assert "was deleted" in made.page(path, at=0)["error"]
-    assert "was deleted" in made.extent(path)["error"]
+    assert "was deleted" in reader.page(path, at=0)["error"]
+    assert "was deleted" in reader.extent(path)["error"]
 
 
 def test_lines_that_are_not_where_they_were_are_counted_anew(folder: Path) -> None:
     path = spill(folder, b"a\n" * 300_000)
-    made = SpillPages(SpillFolder(folder))
-    assert made.page(path, 250_000)["first"] == 250_000
+    reader = SpillPages(SpillFolder(folder))
+    assert reader.page(path, 250_000)["first"] == 250_000
     spill(folder, b"longer line\n" * 100_000)  # larger, so that its size tells nothing
-    assert made.page(path, 290_000, 1)["lines"] == ["longer line"]
+    assert reader.page(path, 290_000, 1)["lines"] == ["longer line"]
 
 
 def test_whether_it_is_still_written(folder: Path) -> None:
     sink = Spill(Truncation(folder.parent, {"max_bytes": 10}))
-    made = SpillPages(SpillFolder(folder))
+    reader = SpillPages(SpillFolder(folder))
     sink.feed(b"one line that is too long\n")
     assert sink.path is not None
-    assert made.extent(sink.path)["writing"] is True
-    before = made.page(sink.path)
+    assert reader.extent(sink.path)["writing"] is True
+    before = reader.page(sink.path)
     sink.feed(b"two\n")
-    assert made.page(sink.path, at=before["end"])["lines"] == ["two"]
+    assert reader.page(sink.path, at=before["end"])["lines"] == ["two"]
     sink.finish()
-    assert made.extent(sink.path)["writing"] is False
-    assert before["file"] == made.extent(sink.path)["file"]
+    assert reader.extent(sink.path)["writing"] is False
+    assert before["file"] == reader.extent(sink.path)["file"]
 
 
 def test_only_regular_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
@@ -194,56 +194,56 @@ def test_only_regular_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "sub").mkdir()
     (folder / "sub" / "tool_1").write_text("x")
-    made = SpillPages(SpillFolder(folder))
+    reader = SpillPages(SpillFolder(folder))
     odd: list[Any] = [
         secret, folder / "link", folder / "pipe", folder, folder / ".." / "secret", folder / "sub" / "tool_1",
         "", "tool_1", None, "a\0b", 5, "/etc/passwd", folder / "gone", folder / ("x" * 300),
     ]  # fmt: skip
     for path in odd:
-        given = path if path is None else str(path)
-        for answer in (made.page(given, 1), made.extent(given), made.part(given, 0)):
+        argument = path if path is None else str(path)
+        for answer in (reader.page(argument, 1), reader.extent(argument), reader.part(argument, 0)):
             assert list(answer) == ["error"], path
             error = answer["error"]
             assert "secret" not in error.replace(str(secret), "") or "only full outputs" in error
-    assert "was deleted" in made.page(str(folder / "gone"))["error"]
+    assert "was deleted" in reader.page(str(folder / "gone"))["error"]
 
 
 ODD = [("x", "y"), (None, None), (-5, -5), (1.5, 10**9), (True, False), (10**30, 1)]
 
 
-@pytest.mark.parametrize(("place", "count"), ODD)
-def test_odd_numbers_are_taken(folder: Path, place: Any, count: Any) -> None:
+@pytest.mark.parametrize(("position", "count"), ODD)
+def test_odd_numbers_are_taken(folder: Path, position: Any, count: Any) -> None:
     path = spill(folder, b"a\nb\n")
-    made = SpillPages(SpillFolder(folder))
-    assert made.page(path, place, count)["lines"]
+    reader = SpillPages(SpillFolder(folder))
+    assert reader.page(path, position, count)["lines"]
     for name in ("at", "near", "before"):
-        assert "lines" in made.page(path, count=count, **{name: place}), name
-    assert made.extent(path, place)["bytes"] == 4
-    assert made.part(path, place, count)["bytes"] == 4
+        assert "lines" in reader.page(path, count=count, **{name: position}), name
+    assert reader.extent(path, position)["bytes"] == 4
+    assert reader.part(path, position, count)["bytes"] == 4
 
 
 def test_a_long_search_for_a_line_is_cut_into_several_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = spill(folder, b"x\n" * 8_000_000)
     monkeypatch.setattr(pages, "SCAN_SECONDS", 0.0)
     monkeypatch.setattr(pages, "NUMBER_SECONDS", 0.0)
-    made = SpillPages(SpillFolder(folder))
-    there = made.page(path, near=15_000_000, count=1)
-    assert (there["lines"], there["first"], there["total"]) == (["x"], None, None)
+    reader = SpillPages(SpillFolder(folder))
+    late_page = reader.page(path, near=15_000_000, count=1)
+    assert (late_page["lines"], late_page["first"], late_page["total"]) == (["x"], None, None)
     scanned = []
-    while "scanned" in (page := made.page(path, 7_900_000, 1)):
+    while "scanned" in (page := reader.page(path, 7_900_000, 1)):
         assert page["bytes"] == 16_000_000
         scanned.append(page["scanned"])
     assert page["first"] == 7_900_000
     assert scanned == sorted(set(scanned)) and len(scanned) > 5
-    assert made.page(path, near=15_000_000, count=1)["first"] == 7_500_001
+    assert reader.page(path, near=15_000_000, count=1)["first"] == 7_500_001
 
 
 def test_line_1000000_of_200_mb_is_found(folder: Path) -> None:
     path = spill(folder, b"")
     with open(path, "wb") as file:
         file.writelines((b"y" * 99 + b"\n") * 50_000 for _ in range(40))
-    made = SpillPages(SpillFolder(folder))
-    while "scanned" in (page := made.page(path, 1_000_000, 400)):
+    reader = SpillPages(SpillFolder(folder))
+    while "scanned" in (page := reader.page(path, 1_000_000, 400)):
         pass
     assert page["first"] == 1_000_000
 
@@ -260,15 +260,15 @@ def test_ten_gigabytes_are_seen_anywhere_without_reading_them(folder: Path) -> N
     with open(path, "r+b") as file:
         file.seek(10_000_000_000)
         file.write(b"\nsecond to last\nlast")  # in between nothing was written: a file with a hole
-    made = SpillPages(SpillFolder(folder))
-    for place, lines_there in [({}, ["second to last", "last"]), ({"at": 0}, ["first"])]:
+    reader = SpillPages(SpillFolder(folder))
+    for position, lines_there in [({}, ["second to last", "last"]), ({"at": 0}, ["first"])]:
         before = bytes_read()
-        page = made.page(path, count=1000, **place)
+        page = reader.page(path, count=1000, **position)
         assert bytes_read() - before < 100_000_000
-        shown = [line for line in page["lines"] if line.strip("\0")]
-        assert shown == lines_there
+        visible = [line for line in page["lines"] if line.strip("\0")]
+        assert visible == lines_there
         assert sum(map(len, page["lines"])) <= pages.PAGE_BYTES + pages.LONGEST
-    middle = made.page(path, near=5_000_000_000, count=10)
+    middle = reader.page(path, near=5_000_000_000, count=10)
     assert (middle["inside"], middle["more"]) == (list(range(10)), True)
     assert 0 <= 5_000_000_000 - middle["offsets"][0] < pages.LONGEST
 
@@ -276,12 +276,12 @@ def test_ten_gigabytes_are_seen_anywhere_without_reading_them(folder: Path) -> N
 def test_parts_for_a_download_are_the_bytes_of_the_file(folder: Path) -> None:
     data = os.urandom(2_500_000)
     path = spill(folder, data)
-    made = SpillPages(SpillFolder(folder))
-    got, at = b"", 0
+    reader = SpillPages(SpillFolder(folder))
+    received, at = b"", 0
     while at < len(data):
-        part = made.part(path, at, 1_000_000)
-        got += base64.b64decode(part["data"])
+        part = reader.part(path, at, 1_000_000)
+        received += base64.b64decode(part["data"])
         assert part["end"] > at and part["bytes"] == len(data)
         at = part["end"]
-    assert got == data
-    assert made.part(path, 10**9)["data"] == ""
+    assert received == data
+    assert reader.part(path, 10**9)["data"] == ""

@@ -17,22 +17,22 @@ COLOURED = b"\x1b[31mrow\x1b[0m one\r\nRow two\nprogress 1\rprogress 2\n\xff\0ro
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "tool-output"
-    made.mkdir()
-    return made
+    created = tmp_path / "tool-output"
+    created.mkdir()
+    return created
 
 
 @pytest.fixture
 def requests(folder: Path) -> Iterator[SpillRequests]:
-    made = SpillRequests(folder)
-    yield made
-    made.close()
+    handlers = SpillRequests(folder)
+    yield handlers
+    handlers.close()
 
 
 def begin(requests: SpillRequests, folder: Path, data: bytes, text: str, **more: Any) -> dict[str, Any]:
     (folder / "tool_1").write_bytes(data)
-    asked = {"kind": "search", "id": "s", "path": str(folder / "tool_1"), "text": text, **more}
-    return requests.handlers["search"](asked)
+    request = {"kind": "search", "id": "s", "path": str(folder / "tool_1"), "text": text, **more}
+    return requests.handlers["search"](request)
 
 
 def over(requests: SpillRequests, **more: Any) -> dict[str, Any]:
@@ -48,14 +48,14 @@ def over(requests: SpillRequests, **more: Any) -> dict[str, Any]:
 
 def hits(requests: SpillRequests) -> list[int]:
     """Every line with a hit, gone through from the first."""
-    found: list[int] = []
+    line_numbers: list[int] = []
     line = 0
     while (state := over(requests, line=line, direction=1))["found"] is not None:
         line = state["found"]
-        found.append(line)
-        assert state["place"] == len(found)
-    assert state["hits"] == len(found)
-    return found
+        line_numbers.append(line)
+        assert state["place"] == len(line_numbers)
+    assert state["hits"] == len(line_numbers)
+    return line_numbers
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_lines_keep_their_numbers_behind_a_very_long_one(requests: SpillRequests
 
 def test_the_next_and_the_one_before(requests: SpillRequests, folder: Path) -> None:
     begin(requests, folder, b"a\nx\na\nx\na\n", "a", line=2)
-    asked = [(2, 1, 3, 2), (3, 1, 5, 3), (5, 1, None, None), (5, -1, 3, 2), (1, -1, None, None), (10**9, -1, 5, 3)]
-    for line, direction, found, place in asked:
+    steps = [(2, 1, 3, 2), (3, 1, 5, 3), (5, 1, None, None), (5, -1, 3, 2), (1, -1, None, None), (10**9, -1, 5, 3)]
+    for line, direction, expected, number in steps:
         state = over(requests, line=line, direction=direction)
-        assert (state["found"], state["place"]) == (found, place), (line, direction)
+        assert (state["found"], state["place"]) == (expected, number), (line, direction)
 
 
 def test_a_bad_expression_and_odd_requests_have_words(requests: SpillRequests, folder: Path) -> None:
@@ -100,8 +100,8 @@ def test_a_bad_expression_and_odd_requests_have_words(requests: SpillRequests, f
     for text in ("", "a\nb", "a\0b", None, 7, "x" * 20_000):
         assert "one line of text" in begin(requests, folder, b"x\n", text)["error"]  # type: ignore[arg-type]
     assert "search again" in requests.handlers["search"]({"id": "unknown"})["error"]
-    gone = {"id": "g", "path": str(folder / "gone"), "text": "x"}
-    assert "was deleted" in requests.handlers["search"](gone)["error"]
+    request = {"id": "g", "path": str(folder / "gone"), "text": "x"}
+    assert "was deleted" in requests.handlers["search"](request)["error"]
     outside = {"id": "g", "path": "/etc/passwd", "text": "root"}
     assert "only full outputs" in requests.handlers["search"](outside)["error"]
 
@@ -123,15 +123,15 @@ def test_a_cancelled_search_ends_its_processes(requests: SpillRequests, folder: 
     with open(folder / "tool_1", "wb") as file:
         file.truncate(200_000_000_000)  # a hole: nothing is written, and reading it takes minutes
     before = children()
-    asked = {"id": "s", "path": str(folder / "tool_1"), "text": "x"}
-    assert requests.handlers["search"](asked)["done"] is False
-    begun = children() - before
-    assert begun
+    request = {"id": "s", "path": str(folder / "tool_1"), "text": "x"}
+    assert requests.handlers["search"](request)["done"] is False
+    started = children() - before
+    assert started
     assert requests.handlers["search"]({"id": "s", "stop": True}) == {}
     deadline = time.monotonic() + 10
-    while begun & children() and time.monotonic() < deadline:
+    while started & children() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not begun & children()
+    assert not started & children()
 
 
 def children() -> set[int]:
@@ -148,9 +148,9 @@ def test_too_many_hits_end_the_search(requests: SpillRequests, folder: Path, mon
 def test_a_page_has_its_hits_marked(requests: SpillRequests, folder: Path) -> None:
     data = "\x1b[31mrow\x1b[0m é\U0001f600 row\nnothing\nROW\n".encode()
     begin(requests, folder, data, "row")
-    asked = {"path": str(folder / "tool_1"), "line": 1, "search": "s"}
-    assert requests.handlers["page"](asked)["marks"] == [[0, 0, 3], [0, 8, 11], [2, 0, 3]]
-    assert "marks" not in requests.handlers["page"]({**asked, "search": "other"})
+    request = {"path": str(folder / "tool_1"), "line": 1, "search": "s"}
+    assert requests.handlers["page"](request)["marks"] == [[0, 0, 3], [0, 8, 11], [2, 0, 3]]
+    assert "marks" not in requests.handlers["page"]({**request, "search": "other"})
 
 
 def test_marks_are_positions_in_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,12 +38,12 @@ async def test_calls_come_from_a_place_on_with_their_waits(open_workspace: OpenW
         while not (ws.permissions.pending() and ws.questions.pending()):
             await asyncio.sleep(0.005)
     going = await ws.store.own_calls(0, 10)
-    told = {call["tool"]: call for call in going["calls"]}
-    assert {name: (call["state"], call["end"], call["waits"]) for name, call in told.items()} == {
+    by_tool = {call["tool"]: call for call in going["calls"]}
+    assert {name: (call["state"], call["end"], call["waits"]) for name, call in by_tool.items()} == {
         "greet": ("running", None, []),
         "question": ("running", None, []),
     }
-    assert {name: (call["title"], call["part"]["state"]["input"]) for name, call in told.items()} == {
+    assert {name: (call["title"], call["part"]["state"]["input"]) for name, call in by_tool.items()} == {
         "greet": ("", {"count": 2, "name": "Ada"}),  # no title yet: the panel names it by what it was given
         "question": ("", {"questions": [QUESTION]}),
     }
@@ -52,16 +52,16 @@ async def test_calls_come_from_a_place_on_with_their_waits(open_workspace: OpenW
     ws.questions.reply(ws.questions.pending()[0].id, [["A"]])
     await asyncio.gather(greeting, asking)
     await ws.call("glob", {"pattern": "*"})
-    done = await ws.store.own_calls(going["since"], 10)
-    assert [call["tool"] for call in done["calls"]] == ["greet", "question", "glob"]
-    for call in done["calls"][:2]:
+    finished = await ws.store.own_calls(going["since"], 10)
+    assert [call["tool"] for call in finished["calls"]] == ["greet", "question", "glob"]
+    for call in finished["calls"][:2]:
         [[begin, ended]] = call["waits"]
         assert 40 <= ended - begin <= call["waited"] + 1
         assert call["start"] - 1 <= begin <= ended <= call["end"]
-    assert done["calls"][2]["waits"] == []
+    assert finished["calls"][2]["waits"] == []
     # of more than the limit, the newest; from the end on, nothing
     assert [call["tool"] for call in (await ws.store.own_calls(0, 1))["calls"]] == ["glob"]
-    assert await ws.store.own_calls(done["since"], 10) == {"calls": [], "since": done["since"]}
+    assert await ws.store.own_calls(finished["since"], 10) == {"calls": [], "since": finished["since"]}
 
 
 async def test_what_failed_in_completed_calls_is_their_state_everywhere(workspace: Workspace) -> None:
@@ -71,7 +71,7 @@ async def test_what_failed_in_completed_calls_is_their_state_everywhere(workspac
         ("read", {"filePath": "none.txt"}),
         ("bash", {"command": "true", "description": "x"}),
     ]
-    batch = {"tool_calls": [{"tool": name, "parameters": given} for name, given in inner]}
+    batch = {"tool_calls": [{"tool": name, "parameters": arguments} for name, arguments in inner]}
     calls = [
         workspace.start("bash", {"command": "exit 128", "description": "x"}),
         workspace.start("batch", batch),

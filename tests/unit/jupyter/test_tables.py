@@ -19,15 +19,15 @@ def width_of(table: object) -> int:
 
 def test_values_are_cut_unless_the_table_wraps_them() -> None:
     rows = [{"check": "a", "advice": LONG}, {"check": LONG, "advice": "last"}]
-    cut, whole = Table(rows), WrappedTable(rows)
+    cut, wrapped = Table(rows), WrappedTable(rows)
     assert LONG.strip() not in repr(cut)
     assert LONG.strip() not in cut._repr_html_()
     assert "…" in repr(cut)
-    assert "…" not in repr(whole) + whole._repr_html_()
-    assert repr(whole).count("word") == 2 * LONG.count("word")  # wrapped
-    assert whole._repr_html_().count(LONG.strip()) == 2
+    assert "…" not in repr(wrapped) + wrapped._repr_html_()
+    assert repr(wrapped).count("word") == 2 * LONG.count("word")  # wrapped
+    assert wrapped._repr_html_().count(LONG.strip()) == 2
     assert width_of(cut) <= TEXT_WIDTH
-    assert width_of(whole) <= TEXT_WIDTH
+    assert width_of(wrapped) <= TEXT_WIDTH
     assert len(LONG) > CELL_CHARS
 
 
@@ -69,6 +69,6 @@ def test_a_page_finds_no_formulas_in_tables() -> None:
 
 
 def test_short_values_are_not_wrapped_in_html() -> None:
-    shown = Table([{"time": "2026-11-24 16:24", "calls": "you: runs · a model: asks"}])._repr_html_()
-    assert '<td style="text-align:left;white-space:nowrap">2026-11-24 16:24</td>' in shown
-    assert '<td style="text-align:left">you: runs · a model: asks</td>' in shown
+    html = Table([{"time": "2026-11-24 16:24", "calls": "you: runs · a model: asks"}])._repr_html_()
+    assert '<td style="text-align:left;white-space:nowrap">2026-11-24 16:24</td>' in html
+    assert '<td style="text-align:left">you: runs · a model: asks</td>' in html

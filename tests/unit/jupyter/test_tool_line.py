@@ -68,8 +68,8 @@ def letter(to: str, body: str) -> str:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("project")
     with Workspace(folder, data_dir=folder / "data", store=False) as ws:
-        for made in (note, tagged, plot, letter):
-            ws.registry.register(made)
+        for entry in (note, tagged, plot, letter):
+            ws.registry.register(entry)
         definition = {"description": "remote", "parameters": SEARCH, "execute": lambda a, c: "x"}
         ws.registry.register(Tool.define("search", definition))
         ws.registry.register(Tool.define("place", {**definition, "parameters": PLACE}))
@@ -212,11 +212,11 @@ def test_a_body_of_several_values_is_json(read: Any, cell: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "message"),
     [("a\nb\n", "can't be read: Expecting value"), ("\n", "todos"), ("{}\n", "todos"), ("[1]\n", "todos.0")],
 )
-def test_a_body_that_is_not_says_so(read: Any, cell: str, said: str) -> None:
-    with pytest.raises(InvalidArgumentsError, match=said):
+def test_a_body_that_is_not_says_so(read: Any, cell: str, message: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=message):
         read("todowrite", cell)
 
 
@@ -246,7 +246,7 @@ def test_fstrings_name_variables(read: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "cell", "said"),
+    ("line", "cell", "message"),
     [
         ("", "x", "name of a tool"),
         ('{"pattern": "x"}', None, "name of a tool"),
@@ -304,10 +304,10 @@ def test_fstrings_name_variables(read: Any) -> None:
         ("read offset:=[1]x a", None, "ends before this"),
     ],
 )
-def test_errors_say_what_to_do(read: Any, line: str, cell: str | None, said: str) -> None:
+def test_errors_say_what_to_do(read: Any, line: str, cell: str | None, message: str) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
         read(line, cell, number=3)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -324,17 +324,17 @@ def test_errors_say_what_to_do(read: Any, line: str, cell: str | None, said: str
 def test_errors_point_at_the_place(read: Any, line: str, column: int) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
         read(line)
-    shown, caret = str(caught.value).splitlines()[-2:]
-    assert shown == "  " + line
+    source, caret = str(caught.value).splitlines()[-2:]
+    assert source == "  " + line
     assert caret.index("^") == column + 2
 
 
 def test_long_lines_are_cut_around_the_place(read: Any) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
         read("read " + "x " * 500 + '"' + "y" * 1000)
-    shown, caret = str(caught.value).splitlines()[-2:]
-    assert len(shown) < 120
-    assert shown[caret.index("^")] == '"'
+    source, caret = str(caught.value).splitlines()[-2:]
+    assert len(source) < 120
+    assert source[caret.index("^")] == '"'
 
 
 def test_unknown_tools_suggest_near_names(read: Any) -> None:
@@ -446,8 +446,8 @@ def test_no_value_gets_out_of_its_quotes(read: Any, template: str) -> None:
         "",
     ):
         command = read("bash printf %s " + template.replace("{}", "{value}"), value=value).arguments["command"]
-        shown = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
-        assert shown.removeprefix("a" if template.startswith("a") else "") in (value, " ".join(value.split("\n")))
+        printed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+        assert printed.removeprefix("a" if template.startswith("a") else "") in (value, " ".join(value.split("\n")))
 
 
 def test_a_value_that_cannot_be_quoted_is_an_error(read: Any) -> None:

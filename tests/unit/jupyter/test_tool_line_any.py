@@ -25,11 +25,11 @@ def test_quoted_texts_are_read_back(texts: list[str]) -> None:
 @given(st.text(max_size=40))
 def test_any_line_gives_words_or_a_clear_error(line: str) -> None:
     try:
-        found = words(line)
+        parsed = words(line)
     except InvalidArgumentsError as error:
         assert "^" in str(error)  # noqa: PT017 - most lines raise nothing
     else:
-        assert all(a.end <= b.start for a, b in itertools.pairwise(found))
+        assert all(a.end <= b.start for a, b in itertools.pairwise(parsed))
         if not line.strip(" \t\r\n"):
             assert next_word(line) is None
 

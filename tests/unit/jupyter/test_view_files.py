@@ -14,13 +14,13 @@ FOLDER = Path("/work/project")
 DIFF = "--- a\n+++ a\n@@ -3,4 +3,4 @@\n x\n y\n-z\n+w\n"
 
 
-def part(tool: str, given: Any, state: type = Completed) -> ToolPart:
-    made = Completed(given, 0, 1, "", "", {}) if state is Completed else Running(given, 0)
-    return ToolPart("prt_1", "ses_1", "msg_1", "call_1", tool, made)
+def part(tool: str, arguments: Any, state: type = Completed) -> ToolPart:
+    call_state = Completed(arguments, 0, 1, "", "", {}) if state is Completed else Running(arguments, 0)
+    return ToolPart("prt_1", "ses_1", "msg_1", "call_1", tool, call_state)
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "diff", "opens"),
+    ("tool", "arguments", "diff", "opens"),
     [
         ("read", {"filePath": "a.py"}, None, {"path": "/work/project/a.py"}),
         ("read", {"filePath": "../b.py", "offset": 40}, None, {"path": "/work/b.py", "line": 40}),
@@ -35,8 +35,8 @@ def part(tool: str, given: Any, state: type = Completed) -> ToolPart:
         ("bash", {"filePath": "a.py"}, None, None),
     ],
 )
-def test_what_opens(tool: str, given: Any, diff: Any, opens: Any) -> None:
-    assert linked_file(part(tool, given), diff, FOLDER) == opens
+def test_what_opens(tool: str, arguments: Any, diff: Any, opens: Any) -> None:
+    assert linked_file(part(tool, arguments), diff, FOLDER) == opens
 
 
 def test_only_a_completed_call_of_a_known_folder() -> None:

@@ -28,15 +28,15 @@ def test_blocking_wait_gives_the_result_at_once() -> None:
 def test_jobs_run_on_the_waiting_thread() -> None:
     future: concurrent.futures.Future[None] = concurrent.futures.Future()
     waiter = Waiter(lambda reason: None)
-    seen: list[int] = []
+    threads: list[int] = []
 
     def work() -> None:
-        seen.append(waiter.submit(threading.get_ident).result(1))
+        threads.append(waiter.submit(threading.get_ident).result(1))
         future.set_result(None)
 
     threading.Thread(target=work).start()
     waiter.wait(future)
-    assert seen == [threading.get_ident()]
+    assert threads == [threading.get_ident()]
 
 
 def test_a_job_submitted_just_before_the_end_still_runs() -> None:
