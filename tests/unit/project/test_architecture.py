@@ -43,8 +43,8 @@ LONGEST = 500
 def test_imports_go_down_only() -> None:
     """The contracts are in pyproject.toml, under ``tool.importlinter``; type-checking imports count."""
     program = str(Path(sys.executable).parent / "lint-imports")
-    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    process = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout
 
 
 def test_modules_import_each_other_without_circles() -> None:
@@ -59,7 +59,7 @@ def test_type_imports_of_core_join_a_dozen_modules_at_most() -> None:
     reached = {name: {name, *below} & imports.keys() for name, below in imports.items()}
     while (wider := {name: set().union(*map(reached.get, below)) for name, below in reached.items()}) != reached:
         reached = wider
-    circles = {name: {other for other in below if name in reached[other]} for name, below in reached.items()}
+    circles = {name: {module for module in below if name in reached[module]} for name, below in reached.items()}
     assert f"{NAME}.core.host" in circles[f"{NAME}.core.call"]
     assert [sorted(circle) for circle in circles.values() if len(circle) > 12] == []
 
@@ -73,26 +73,31 @@ def imports_of_package(*, typing: bool = False) -> dict[str, list[str]]:
 
 def imports_of(name: str, path: Path, known: Collection[str], typing: bool) -> set[str]:
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    found: set[str] = set()
+    modules: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(path.read_text())]
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             nodes += [*node.orelse, *(node.body if typing else ())]
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             nodes += ast.iter_child_nodes(node)
-    return (found & set(known)) - {name}
+    return (modules & set(known)) - {name}
 
 
 def test_core_has_no_import_cycle_at_run_time() -> None:
     graph = grimp.build_graph(NAME, exclude_type_checking_imports=True, cache_dir=None)
     core = {name for name in graph.modules if name.startswith(f"{NAME}.core.")}
-    imports = [(one, other) for one in core for other in graph.find_modules_directly_imported_by(one) if other in core]
+    imports = [
+        (module, target)
+        for module in core
+        for target in graph.find_modules_directly_imported_by(module)
+        if target in core
+    ]
     assert len(imports) > 100
     assert [pair for pair in imports if graph.chain_exists(importer=pair[1], imported=pair[0])] == []
 
@@ -101,8 +106,8 @@ def test_core_has_no_import_cycle_at_run_time() -> None:
 def test_importing_loads_nothing_heavy(target: str) -> None:
     public = "Workspace, Tool, ToolContext, ToolResult, Attachment, tool" if target == NAME else "__name__"
     code = f"import sys\nfrom {target} import {public}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "[]", done.stderr
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.stdout.strip() == "[]", process.stderr
 
 
 def test_files_are_short() -> None:

@@ -113,10 +113,10 @@ def test_every_error_has_a_code_and_a_section() -> None:
 
 
 def subclasses(kind: type[ToolError]) -> Iterator[type[ToolError]]:
-    for other in kind.__subclasses__():
-        yield from subclasses(other)
-        if other.__module__.startswith("opencode_jupyter.") and not other.__name__.startswith("_"):
-            yield other
+    for subclass in kind.__subclasses__():
+        yield from subclasses(subclass)
+        if subclass.__module__.startswith("opencode_jupyter.") and not subclass.__name__.startswith("_"):
+            yield subclass
 
 
 def test_an_error_of_somebody_else_has_the_code_of_its_base() -> None:

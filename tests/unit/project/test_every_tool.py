@@ -38,8 +38,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module")
 def ip(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    with shell(tmp_path_factory.mktemp("shell")) as made:
-        yield made
+    with shell(tmp_path_factory.mktemp("shell")) as instance:
+        yield instance
 
 
 def test_opencodes_tools_are_there(workspace: Workspace) -> None:

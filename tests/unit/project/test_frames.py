@@ -43,9 +43,9 @@ def broken():
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Shell]:
-    with shell(tmp_path) as made:
-        made.run(TOOLS)
-        yield made
+    with shell(tmp_path) as instance:
+        instance.run(TOOLS)
+        yield instance
 
 
 def functions(error: BaseException) -> list[str]:

@@ -59,8 +59,8 @@ def text_of(path: Path) -> str:
 @cache
 def sections(path: Path) -> frozenset[str]:
     """Numbers of the document's headings."""
-    found = (re.match(rf"({NUMBER})\.? ", heading) for heading in HEADING.findall(text_of(path)))
-    return frozenset(match[1] for match in found if match)
+    matches = (re.match(rf"({NUMBER})\.? ", heading) for heading in HEADING.findall(text_of(path)))
+    return frozenset(match[1] for match in matches if match)
 
 
 @cache
@@ -80,18 +80,18 @@ def anchors(path: Path) -> frozenset[str]:
 def links(path: Path) -> list[str]:
     """The targets of a document's links, without those to other sites."""
     text = text_of(path)
-    found = [*LINK.findall(INLINE_CODE.sub("", text)), *HTML_LINK.findall(text)]
-    return [target for target in found if not re.match(r"[a-z][a-z0-9+.-]*:", target)]
+    targets = [*LINK.findall(INLINE_CODE.sub("", text)), *HTML_LINK.findall(text)]
+    return [target for target in targets if not re.match(r"[a-z][a-z0-9+.-]*:", target)]
 
 
 def test_references_lead_to_numbered_headings() -> None:
-    found = list(references())
+    entries = list(references())
     broken = [
         f"{path.relative_to(ROOT)}: {document} {number}"
-        for path, document, number in found
+        for path, document, number in entries
         if not (ROOT / document).is_file() or number not in sections(ROOT / document)
     ]
-    assert len(found) > 50
+    assert len(entries) > 50
     assert broken == []
 
 
@@ -109,8 +109,8 @@ def test_links_resolve(path: Path) -> None:
     broken = []
     for target in links(path):
         file, _, anchor = target.partition("#")
-        place = (path.parent / file).resolve() if file else path
-        if not place.exists() or (anchor and place.suffix == ".md" and anchor not in anchors(place)):
+        destination = (path.parent / file).resolve() if file else path
+        if not destination.exists() or (anchor and destination.suffix == ".md" and anchor not in anchors(destination)):
             broken.append(target)
     assert broken == []
 

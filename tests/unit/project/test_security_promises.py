@@ -11,9 +11,9 @@ TEXT = (ROOT / "SECURITY.md").read_text()
 
 
 def test_every_test_that_is_named_exists() -> None:
-    named = re.findall(r"`(tests/[^`:]*)(?:::([^`]*))?`", TEXT)
-    assert len(named) == TEXT.count("`tests/")
-    for file, function in named:
+    references = re.findall(r"`(tests/[^`:]*)(?:::([^`]*))?`", TEXT)
+    assert len(references) == TEXT.count("`tests/")
+    for file, function in references:
         nodes = ast.parse((ROOT / file).read_text()).body  # an error names a missing file
         functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
         assert not function or function in functions, f"{file}::{function}"

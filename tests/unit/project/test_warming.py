@@ -93,8 +93,8 @@ def test_every_module_that_a_first_call_must_not_import_exists() -> None:
 @pytest.mark.parametrize("line", ["read a.txt", "list ."])
 def test_the_first_call_imports_only_what_it_needs(tmp_path: Path, line: str) -> None:
     imported = first_call(tmp_path, "", line)
-    made = {name.removeprefix("opencode_jupyter.tools.") for name in imported}
-    assert made & {*builtin_tools()} == {line.split()[0]}
+    tool_modules = {name.removeprefix("opencode_jupyter.tools.") for name in imported}
+    assert tool_modules & {*builtin_tools()} == {line.split()[0]}
     assert [name for name in imported if name.split(".")[0] in NOT_NEEDED] == []
     unneeded = tuple(f"opencode_jupyter.{name}." for name in NOT_OF_THE_FIRST_CALL)
     assert [name for name in imported if f"{name}.".startswith(unneeded)] == []
@@ -103,9 +103,9 @@ def test_the_first_call_imports_only_what_it_needs(tmp_path: Path, line: str) ->
 def first_call(folder: Path, *arguments: str) -> list[str]:
     """The modules that the first call of a shell imports."""
     (folder / "a.txt").write_text("x")
-    done = run(folder, FIRST_CALL, *arguments)
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("imported:")] or [""]
-    assert line, done.stdout + done.stderr
+    process = run(folder, FIRST_CALL, *arguments)
+    [line] = [line for line in process.stdout.splitlines() if line.startswith("imported:")] or [""]
+    assert line, process.stdout + process.stderr
     return line.split()[1:]
 
 
@@ -124,8 +124,8 @@ def run(folder: Path, script: str, *arguments: str) -> subprocess.CompletedProce
     )
 
 
-@pytest.mark.parametrize(("config", "said"), [({"model": "ollama/x"}, "True True"), ({}, "False False")])
-def test_the_model_loop_is_loaded_where_a_model_is_named(tmp_path: Path, config: dict[str, str], said: str) -> None:
+@pytest.mark.parametrize(("config", "expected"), [({"model": "ollama/x"}, "True True"), ({}, "False False")])
+def test_the_model_loop_is_loaded_where_a_model_is_named(tmp_path: Path, config: dict[str, str], expected: str) -> None:
     (tmp_path / "opencode.json").write_text(json.dumps(config))
-    done = run(tmp_path, SCRIPT)
-    assert done.stdout.split() == said.split(), done.stdout + done.stderr
+    process = run(tmp_path, SCRIPT)
+    assert process.stdout.split() == expected.split(), process.stdout + process.stderr

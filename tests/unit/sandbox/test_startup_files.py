@@ -82,16 +82,16 @@ def test_a_call_inside_another_does_not_make_its_changes_ours(project: Path) -> 
 
 
 def test_another_repository_behind_a_link_stays_as_it_is(project: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / ".git"
-    (other / "hooks").mkdir(parents=True)
-    (other / "config").write_text("[other]\n")
-    (other / "hooks" / "pre-commit").write_text("make\n")
+    repository = tmp_path / "other" / ".git"
+    (repository / "hooks").mkdir(parents=True)
+    (repository / "config").write_text("[other]\n")
+    (repository / "hooks" / "pre-commit").write_text("make\n")
     files = watch(project)
     (project / ".git").rename(project / "moved")
-    (project / ".git").symlink_to(other)
+    (project / ".git").symlink_to(repository)
     files.move()
-    assert (other / "config").read_text() == "[other]\n"
-    assert (other / "hooks" / "pre-commit").read_text() == "make\n"
+    assert (repository / "config").read_text() == "[other]\n"
+    assert (repository / "hooks" / "pre-commit").read_text() == "make\n"
     assert not (project / ".git").is_symlink()
 
 

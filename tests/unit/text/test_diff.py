@@ -55,12 +55,12 @@ def _split(text: str) -> list[str]:
 
 @given(TEXT, TEXT)
 def test_applying_gives_the_new_text(old: str, new: str) -> None:
-    made = diff("f", old, new)
-    assert apply(made.patch, old) == new
-    assert made.patch.startswith("Index: f\n" + "=" * 67 + "\n--- f\n+++ f\n") and made.patch.endswith("\n")
-    lines = body(made.patch).split("\n")
-    assert made.additions == sum(line.startswith("+") for line in lines)
-    assert made.deletions == sum(line.startswith("-") for line in lines)
+    result = diff("f", old, new)
+    assert apply(result.patch, old) == new
+    assert result.patch.startswith("Index: f\n" + "=" * 67 + "\n--- f\n+++ f\n") and result.patch.endswith("\n")
+    lines = body(result.patch).split("\n")
+    assert result.additions == sum(line.startswith("+") for line in lines)
+    assert result.deletions == sum(line.startswith("-") for line in lines)
 
 
 @given(TEXT, TEXT, st.sampled_from(["difflib", "ends"]))
@@ -80,8 +80,8 @@ def test_the_shortest_diff_is_found(old: str, new: str) -> None:
         previous, row[0] = row[0], i
         for j, y in enumerate(b, 1):
             previous, row[j] = row[j], previous if x == y else min(row[j], row[j - 1]) + 1
-    made = diff("f", old, new)
-    assert made.additions + made.deletions == row[-1]
+    result = diff("f", old, new)
+    assert result.additions + result.deletions == row[-1]
 
 
 def test_form() -> None:
@@ -117,8 +117,8 @@ def test_shorten_says_what_is_missing() -> None:
     patch = diff("f", "", "line\n" * 1000).patch
     short = shorten(patch, 500)
     assert len(short) < 600
-    shown = short.count("\n+line")
-    assert short.endswith(f"\n\\ Cut here: {1000 - shown} more lines of this diff are not shown\n")
+    shown_count = short.count("\n+line")
+    assert short.endswith(f"\n\\ Cut here: {1000 - shown_count} more lines of this diff are not shown\n")
     assert shorten(patch) == patch
 
 

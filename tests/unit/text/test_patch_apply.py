@@ -247,7 +247,7 @@ def test_any_text_becomes_any_other(
 
 @given(st.text("ab \n\r", max_size=20), st.lists(st.lists(st.tuples(st.sampled_from(" -+?"), st.sampled_from(["a", "b", "", " "])), max_size=4), max_size=3))  # fmt: skip  # noqa: E501
 def test_no_chunk_breaks_it(text: str, given_chunks: list[list[tuple[str, str]]]) -> None:
-    chunks = [Chunk(tuple(Line(sign, line) for sign, line in one)) for one in given_chunks]  # type: ignore[arg-type]
+    chunks = [Chunk(tuple(Line(sign, line) for sign, line in chunk_lines)) for chunk_lines in given_chunks]  # type: ignore[arg-type]
     try:
         out = apply_chunks(text, chunks, "f")
     except PatchError:

@@ -157,7 +157,7 @@ def hunks(draw: st.DrawFn) -> Hunk:
     return UpdateFile(path, draw(chunks), draw(st.none() | paths))
 
 
-def written(hunk: Hunk) -> list[str]:
+def patch_lines(hunk: Hunk) -> list[str]:
     """A hunk as the text that should be read as it."""
     match hunk:
         case AddFile():
@@ -167,16 +167,16 @@ def written(hunk: Hunk) -> list[str]:
         case UpdateFile():
             out = [f"*** Update File: {hunk.path}"]
             out += [f"*** Move to: {hunk.move_path}"] if hunk.move_path else []
-            for one in hunk.chunks:
-                out.append("@@" if one.context is None else f"@@ {one.context}")
-                out += [sign + text for sign, text in one.lines]
-                out += ["*** End of File"] if one.end_of_file else []
+            for part in hunk.chunks:
+                out.append("@@" if part.context is None else f"@@ {part.context}")
+                out += [sign + text for sign, text in part.lines]
+                out += ["*** End of File"] if part.end_of_file else []
             return out
 
 
 @given(st.lists(hunks(), max_size=5))
 def test_what_is_written_is_read_again(given_hunks: list[Hunk]) -> None:
-    assert parse(body(*(line for hunk in given_hunks for line in written(hunk)))) == given_hunks
+    assert parse(body(*(line for hunk in given_hunks for line in patch_lines(hunk)))) == given_hunks
 
 
 @given(st.lists(st.sampled_from(["*** Begin Patch", "*** End Patch", "*** Add File: a", "*** Update File: b", "@@",
@@ -188,9 +188,9 @@ def test_no_text_breaks_the_reader(lines: list[str]) -> None:
 
 
 def test_a_patch_that_is_cut_off_anywhere_is_none() -> None:
-    whole = body(
+    patch = body(
         "*** Add File: n", "+x", "*** Update File: m", "*** Move to: k", "@@ f", " a", "-b", "*** Delete File: g"
     )
-    for end in range(len(whole)):
+    for end in range(len(patch)):
         with pytest.raises(PatchFormatError, match="missing Begin/End markers"):
-            parse(whole[:end])
+            parse(patch[:end])

@@ -12,7 +12,7 @@ from opencode_jupyter.text.patch import seek
 
 
 @pytest.mark.parametrize(
-    ("lines", "pattern", "start", "eof", "found"),
+    ("lines", "pattern", "start", "eof", "expected"),
     [
         (["a", "b", "c"], ["b", "c"], 0, False, 1),
         (["a", "b", "a"], ["a"], 1, False, 2),
@@ -31,8 +31,8 @@ from opencode_jupyter.text.patch import seek
         (["\ufeffa"], ["a"], 0, False, 0),
     ],
 )
-def test_seek(lines: list[str], pattern: list[str], start: int, eof: bool, found: int) -> None:
-    assert seek(lines, pattern, start, eof) == found
+def test_seek(lines: list[str], pattern: list[str], start: int, eof: bool, expected: int) -> None:
+    assert seek(lines, pattern, start, eof) == expected
 
 
 PUNCTUATION = {**dict.fromkeys("‘’‚‛", "'"), **dict.fromkeys("“”„‟", '"'), **dict.fromkeys("‐‑‒–—―", "-")}
@@ -46,11 +46,11 @@ def plain(line: str) -> str:
 def naive(lines: list[str], pattern: list[str], start: int, eof: bool) -> int:
     """The rule of the reference, word by word."""
     alike: list[Callable[[str], str]] = [str, str.rstrip, str.strip, plain]
-    for one in alike:
+    for normalise in alike:
         last = len(lines) - len(pattern)
-        places = [last] if eof and last >= start else []
-        for at in [*places, *range(start, last + 1)]:
-            if pattern and all(one(lines[at + i]) == one(pattern[i]) for i in range(len(pattern))):
+        positions = [last] if eof and last >= start else []
+        for at in [*positions, *range(start, last + 1)]:
+            if pattern and all(normalise(lines[at + i]) == normalise(pattern[i]) for i in range(len(pattern))):
                 return at
     return -1
 

@@ -20,7 +20,7 @@ BLOCK = "def area(r):\n    pi = 3.14\n    square = r * r\n    return pi * square
 
 
 @pytest.mark.parametrize(
-    ("content", "old", "new", "wanted"),
+    ("content", "old", "new", "expected"),
     [
         pytest.param("a b c", "b", "B", "a B c", id="exact"),
         pytest.param("  if x:\n    go()\n", "if x:\ngo()", "pass", "pass\n", id="lines trimmed take the indentation"),
@@ -50,12 +50,12 @@ BLOCK = "def area(r):\n    pi = 3.14\n    square = r * r\n    return pi * square
         pytest.param("", "x", "y", None, id="empty text"),
     ],
 )
-def test_strategies(content: str, old: str, new: str, wanted: str | None) -> None:
-    if wanted is None:
+def test_strategies(content: str, old: str, new: str, expected: str | None) -> None:
+    if expected is None:
         with pytest.raises(NoMatchError):
             replace(content, old, new)
     else:
-        assert replace(content, old, new) == wanted
+        assert replace(content, old, new) == expected
 
 
 def test_replace_all() -> None:
@@ -119,14 +119,14 @@ def test_only_the_match_changes(content: str, old: str) -> None:
     try:
         changed = replace(content, old, mark)
     except ToolError:
-        places = [at for at in range(len(content)) if content.startswith(old, at)]  # also those that overlap
-        assert len(places) != 1
+        positions = [at for at in range(len(content)) if content.startswith(old, at)]  # also those that overlap
+        assert len(positions) != 1
         return
     head, _, tail = changed.partition(mark)
     assert content.startswith(head) and content.endswith(tail)
-    gone = content[len(head) : len(content) - len(tail)]
+    replaced = content[len(head) : len(content) - len(tail)]
     lines = old.count("\n") + 1
-    assert gone == old or gone.count("\n") + 1 < max(lines + 3, lines * 2)
+    assert replaced == old or replaced.count("\n") + 1 < max(lines + 3, lines * 2)
 
 
 def _windows(content: str, count: int) -> list[list[str]]:
@@ -137,11 +137,11 @@ def _windows(content: str, count: int) -> list[list[str]]:
 @given(st.text("ab \n\\", max_size=25), st.text("ab \n\\", min_size=1, max_size=10))
 def test_fast_strategies_find_what_a_plain_reading_of_their_rules_finds(content: str, find: str) -> None:
     text, count = module.SearchedText(content), find.count("\n") + 1
-    wanted = find.split("\n")[: -1 if find.endswith("\n") else None]
+    lines = find.split("\n")[: -1 if find.endswith("\n") else None]
     assert list(module.line_trimmed(text, find)) == [
         "\n".join(window)
-        for window in _windows(content, len(wanted))
-        if [line.strip() for line in window] == [line.strip() for line in wanted]
+        for window in _windows(content, len(lines))
+        if [line.strip() for line in window] == [line.strip() for line in lines]
     ]
     assert list(module.indentation_flexible(text, find)) == [
         "\n".join(window)
