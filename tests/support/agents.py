@@ -26,23 +26,23 @@ async def project(
     **files: str,
 ) -> AsyncGenerator[Workspace, None]:
     """A workspace in a fresh folder below `folder`; keyword names are files (``a_txt`` is a.txt)."""
-    place = folder / "project"
-    place.mkdir(exist_ok=True)
+    directory = folder / "project"
+    directory.mkdir(exist_ok=True)
     for name, text in files.items():
-        (place / name.replace("_", ".")).write_text(text)
+        (directory / name.replace("_", ".")).write_text(text)
     if git:
-        subprocess.run(["git", "init", "-q", str(place)], check=True)
+        subprocess.run(["git", "init", "-q", str(directory)], check=True)
     async with Workspace(
-        place, config=QUIET if config is None else config, data_dir=folder / "data", approve=approve, store=store
+        directory, config=QUIET if config is None else config, data_dir=folder / "data", approve=approve, store=store
     ) as workspace:
         yield workspace
 
 
 def ends(parts: list[ToolPart]) -> list[tuple[str, str, str]]:
     """Of each call its tool, its state, and its output or error."""
-    found = []
+    states = []
     for part in parts:
         state = part.state
         text = state.output if isinstance(state, Completed) else state.error if isinstance(state, Failed) else ""
-        found.append((part.tool, state.status, text))
-    return found
+        states.append((part.tool, state.status, text))
+    return states

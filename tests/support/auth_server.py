@@ -60,13 +60,13 @@ class AuthServer:
 
     def secrets(self) -> list[str]:
         """Everything that must never be shown."""
-        found = [*self.access, *self.refresh, *self.codes, *(f.get("code_verifier", "") for f in self.forms)]
-        return [*filter(None, found), *(c["client_secret"] for c in self.clients.values() if c.get("client_secret"))]
+        values = [*self.access, *self.refresh, *self.codes, *(f.get("code_verifier", "") for f in self.forms)]
+        return [*filter(None, values), *(c["client_secret"] for c in self.clients.values() if c.get("client_secret"))]
 
     # ------------------------------------------------------------------ endpoints
 
     def metadata(self) -> dict[str, Any]:
-        said: dict[str, Any] = {
+        document: dict[str, Any] = {
             "issuer": f"{self.url}/as",
             "authorization_endpoint": f"{self.url}/as/authorize",
             "token_endpoint": f"{self.url}/as/token",
@@ -75,8 +75,8 @@ class AuthServer:
             "token_endpoint_auth_methods_supported": self.methods,
         }
         if self.registration:
-            said["registration_endpoint"] = f"{self.url}/as/register"
-        return said
+            document["registration_endpoint"] = f"{self.url}/as/register"
+        return document
 
     def register(self, body: dict[str, Any]) -> dict[str, Any]:
         client = {**body, "client_id": secrets.token_hex(8), "token_endpoint_auth_method": "none"}
@@ -114,24 +114,24 @@ class AuthServer:
                 return 400, {"error": "invalid_grant"}
             self.refresh.discard(form["refresh_token"])
             return 200, self.issue()
-        asked = self.codes.pop(form["code"], None)
-        if asked is None:
+        grant = self.codes.pop(form["code"], None)
+        if grant is None:
             return 400, {"error": "invalid_grant", "error_description": "no such code", "hint": form["code"]}
         challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
-        if challenge.decode() != asked["code_challenge"] or form["redirect_uri"] != asked["redirect_uri"]:
+        if challenge.decode() != grant["code_challenge"] or form["redirect_uri"] != grant["redirect_uri"]:
             return 400, {"error": "invalid_grant", "error_description": "PKCE"}
-        return 200, self.issue(asked.get("scope"))
+        return 200, self.issue(grant.get("scope"))
 
     def issue(self, scope: str | None = None) -> dict[str, Any]:
         access, refresh = secrets.token_hex(16), secrets.token_hex(16)
         self.access[access] = time.time() + (self.lifetime or 1e6)
         self.refresh.add(refresh)
-        said: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "refresh_token": refresh}
+        tokens: dict[str, Any] = {"access_token": access, "token_type": "Bearer", "refresh_token": refresh}
         if self.lifetime is not None:
-            said["expires_in"] = self.lifetime
+            tokens["expires_in"] = self.lifetime
         if scope:
-            said["scope"] = scope
-        return said
+            tokens["scope"] = scope
+        return tokens
 
     def allowed(self, authorization: str | None) -> bool:
         token = (authorization or "").removeprefix("Bearer ")
@@ -174,10 +174,10 @@ def auth_server() -> Iterator[AuthServer]:
             parts = urlsplit(self.path)
             server.requests.append(f"GET {parts.path}")
             if parts.path == "/.well-known/oauth-protected-resource/mcp":
-                said: dict[str, Any] = {"resource": server.mcp, "authorization_servers": [f"{server.url}/as"]}
+                document: dict[str, Any] = {"resource": server.mcp, "authorization_servers": [f"{server.url}/as"]}
                 if server.scopes is not None:
-                    said["scopes_supported"] = server.scopes
-                self.reply(200, said)
+                    document["scopes_supported"] = server.scopes
+                self.reply(200, document)
             elif parts.path == "/.well-known/oauth-authorization-server/as":
                 self.reply(200, server.metadata())
             elif parts.path == "/as/authorize":

@@ -57,9 +57,9 @@ def chromium() -> str:
     Without any the test fails where ``CI`` is set, and is skipped elsewhere.
     """
     for name in CHROMIUM_NAMES:
-        found = shutil.which(name)
-        if found:
-            return found
+        program = shutil.which(name)
+        if program:
+            return program
     own = _playwrights_own()
     if own is not None:
         return own
@@ -237,8 +237,8 @@ def profile(launched: PlaywrightBrowser, server: Server) -> Iterator[Browser]:
     """A fresh profile of a Chromium for `server`."""
     context = launched.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     context.set_default_timeout(20_000)
-    for address, told in SPARED.items():
-        context.route(address, partial(_tell, told))
+    for address, answer in SPARED.items():
+        context.route(address, partial(_tell, answer))
     try:
         yield Browser(server, context)
     finally:
@@ -252,8 +252,8 @@ def browse(server: Server) -> Iterator[Browser]:
         yield opened
 
 
-def _tell(told: Any, route: Route) -> None:
-    route.fulfill(json=told)
+def _tell(answer: Any, route: Route) -> None:
+    route.fulfill(json=answer)
 
 
 class Browser:
@@ -389,8 +389,8 @@ class Notebook:
 
     def count(self, index: int) -> int | None:
         """Execution count of a cell; None before its first run and while it runs."""
-        found = re.search(r"\d+", self.prompt(index))
-        return int(found.group()) if found else None
+        match = re.search(r"\d+", self.prompt(index))
+        return int(match.group()) if match else None
 
     def wait_idle(self, index: int, *, after: int | None = None, timeout: float = 30.0) -> None:
         """Wait until a cell has an execution count (other than `after`)."""
@@ -413,9 +413,9 @@ class Notebook:
 
     def wait_cards(self, words: str | re.Pattern[str], count: int = 1, timeout: float = 20.0) -> Locator:
         """Wait until `count` cards contain `words` (``waiting for you``, ``running``, ``completed``, ...)."""
-        found = self.cards().filter(has_text=words)
-        expect(found).to_have_count(count, timeout=timeout * 1000)
-        return found
+        cards = self.cards().filter(has_text=words)
+        expect(cards).to_have_count(count, timeout=timeout * 1000)
+        return cards
 
     # Kernel and file.
 

@@ -74,8 +74,8 @@ class FakeModel:
             await self._hang(turn, "text")
             yield events.TextEnd(index)
             index += 1
-        for j, (name, given, *rest) in enumerate(turn.get("calls", ())):
-            raw = given if isinstance(given, str) else json.dumps(given)
+        for j, (name, arguments, *rest) in enumerate(turn.get("calls", ())):
+            raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
             id = rest[0] if rest else f"call_{k}_{j}"
             yield events.CallStart(index, id, name)
             for at in range(0, len(raw), 7):

@@ -35,16 +35,16 @@ def main(worker: str, times: int, folder: Path) -> None:
     """Run the rounds; a process that is left over ends the driver with a message."""
     assert os.getpid() == 1, "only in a PID namespace of its own"
     for number in range(times):
-        place = folder / str(number)
-        (place / "project").mkdir(parents=True)
-        code = f"from tests.support import fault_workers; fault_workers.run({worker!r}, {str(place)!r})"
+        base = folder / str(number)
+        (base / "project").mkdir(parents=True)
+        code = f"from tests.support import fault_workers; fault_workers.run({worker!r}, {str(base)!r})"
         reader, writer = os.pipe()
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         child = subprocess.Popen(
-            [sys.executable, "-c", code], stdout=writer, cwd=place / "project", env=environment, start_new_session=True
+            [sys.executable, "-c", code], stdout=writer, cwd=base / "project", env=environment, start_new_session=True
         )
         os.close(writer)
-        with os.fdopen(reader, "rb") as lines, (place / "reported").open("wb") as reported:
+        with os.fdopen(reader, "rb") as lines, (base / "reported").open("wb") as reported:
             fewest = 1 if number else 2  # the first line says that it is ready; the first round must report a call too
             for _ in range(random.randint(fewest, 8)):
                 reported.write(lines.readline())

@@ -29,15 +29,15 @@ def report(**fields: Any) -> None:
     os.write(1, json.dumps(fields).encode() + b"\n")
 
 
-def run(worker: str, place: str) -> None:
+def run(worker: str, folder: str) -> None:
     """Run one of the workers below, for ever."""
-    asyncio.run(_run(worker, Path(place)))
+    asyncio.run(_run(worker, Path(folder)))
 
 
-async def _run(worker: str, place: Path) -> None:
+async def _run(worker: str, folder: Path) -> None:
     config = {"permission": {"*": "allow", "ask_first": "ask"}}
     async with Workspace(
-        place / "project", config=config, data_dir=place / "data", approve=lambda request: "once"
+        folder / "project", config=config, data_dir=folder / "data", approve=lambda request: "once"
     ) as ws:
         ws.registry.register(double)
         await ws.call("double", {"number": 1})
@@ -79,8 +79,8 @@ async def patches(ws: Workspace, worker: int) -> None:
     for number in range(10**9):
         added = "".join(f"*** Add File: {name}\n+a\n+{number}\n" for name in names)
         await _call(ws, "apply_patch", {"patchText": f"*** Begin Patch\n{added}*** End Patch"})
-        gone = "".join(f"*** Delete File: {name}\n" for name in names)
-        await _call(ws, "apply_patch", {"patchText": f"*** Begin Patch\n{gone}*** End Patch"})
+        deletions = "".join(f"*** Delete File: {name}\n" for name in names)
+        await _call(ws, "apply_patch", {"patchText": f"*** Begin Patch\n{deletions}*** End Patch"})
 
 
 async def spills(ws: Workspace, worker: int) -> None:
@@ -109,13 +109,13 @@ WORKERS = {
 }
 
 
-def fill_disk(place: str) -> None:
+def fill_disk(base: str) -> None:
     """Write larger and larger files until the disk is full; then there must be no half-written one."""
 
     async def fill() -> None:
-        folder = Path(place) / "project"
+        folder = Path(base) / "project"
         folder.mkdir()
-        async with Workspace(folder, config={"permission": "allow"}, data_dir=Path(place) / "data") as ws:
+        async with Workspace(folder, config={"permission": "allow"}, data_dir=Path(base) / "data") as ws:
             for number in range(1, 100):
                 path, text = folder / f"{number % 2}.txt", f"{number}\n" * 20_000 * number
                 before = path.read_text() if path.exists() else None

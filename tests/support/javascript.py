@@ -33,9 +33,9 @@ class ToolFiles:
         """Write a file, load it and register its tools; their ids."""
         path = self.folder / name if text is None else self.write(name, text)
         tools = await self.service.load(path, path.stem)
-        for one in tools:
-            self.workspace.registry.register(one)
-        return [one.id for one in tools]
+        for tool in tools:
+            self.workspace.registry.register(tool)
+        return [tool.id for tool in tools]
 
     async def tool(self, body: str, args: str = "{}", name: str = "t", more: str = "") -> None:
         """Load a file with one tool whose execute has this body; `more` are other fields of it."""
@@ -46,7 +46,7 @@ class ToolFiles:
         return (await self.workspace.call(name, arguments, by="user")).output  # a person may repeat a call
 
     def schema(self, name: str = "t") -> dict[str, Any]:
-        found = self.workspace.registry.get(name)
-        assert found is not None
-        assert found.static is not None
-        return found.static.parameters
+        tool = self.workspace.registry.get(name)
+        assert tool is not None
+        assert tool.static is not None
+        return tool.static.parameters

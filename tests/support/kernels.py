@@ -84,17 +84,17 @@ def make_environment(name: str, packages: list[str]) -> Path:
     folder = ENVIRONMENTS / name
     python = folder / "bin" / "python"
     stamp = folder / "requirements.stamp"
-    wanted = hashlib.sha256("\n".join([sys.version, *packages]).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join([sys.version, *packages]).encode()).hexdigest()
     ENVIRONMENTS.mkdir(exist_ok=True)
     with (ENVIRONMENTS / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make it once
-        if stamp.exists() and stamp.read_text() == wanted:
+        if stamp.exists() and stamp.read_text() == digest:
             return python
         shutil.rmtree(folder, ignore_errors=True)
         _uv("venv", "--quiet", "--python", sys.executable, str(folder))
         # compiled once: where Python is told to write no bytecode, each of hundreds of kernels would compile anew
         _uv("pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *packages)
-        stamp.write_text(wanted)
+        stamp.write_text(digest)
     return python
 
 
@@ -184,8 +184,8 @@ class Execution:
     @property
     def result(self) -> str | None:
         """Its ``Out[...]`` as text."""
-        found = self.contents("execute_result")
-        return found[-1]["data"].get("text/plain") if found else None
+        contents = self.contents("execute_result")
+        return contents[-1]["data"].get("text/plain") if contents else None
 
     @property
     def error(self) -> str | None:
@@ -300,9 +300,9 @@ class Kernel:
     def answer(self, text: str, timeout: float = 10.0) -> dict[str, Any]:
         """Wait until the kernel asks for a line on stdin and give it `text`; returns the request's content."""
         self.pump(lambda: bool(self.inputs), timeout, "an input request")
-        asked = self.inputs.pop(0)
-        self.client.session.send(self.client.stdin_channel.socket, "input_reply", {"value": text}, parent=asked)
-        return dict(asked["content"])
+        request = self.inputs.pop(0)
+        self.client.session.send(self.client.stdin_channel.socket, "input_reply", {"value": text}, parent=request)
+        return dict(request["content"])
 
     def interrupt(self) -> None:
         """The stop button: SIGINT."""
@@ -325,11 +325,11 @@ class Kernel:
     def wait_card(self, state: str, count: int = 1, timeout: float = 10.0) -> list[dict[str, Any]]:
         """Wait until `count` cards are in `state`: pending, running, asking, completed or error."""
 
-        def found() -> list[dict[str, Any]]:
+        def cards() -> list[dict[str, Any]]:
             return [c for c in self.cards() if _card_state(c) == state]
 
-        self.pump(lambda: len(found()) >= count, timeout, lambda: f"{count} cards {state}; there are {self.states()}")
-        return found()
+        self.pump(lambda: len(cards()) >= count, timeout, lambda: f"{count} cards {state}; there are {self.states()}")
+        return cards()
 
     def states(self) -> list[str]:
         """The state of every card."""
@@ -345,11 +345,11 @@ class Kernel:
     def wait_display(self, matches: Callable[[dict[str, Any]], bool], timeout: float = 10.0) -> dict[str, Any]:
         """Wait until a display with an id has a MIME bundle that `matches`; returns that bundle."""
 
-        def found() -> dict[str, Any] | None:
+        def display() -> dict[str, Any] | None:
             return next((d for d in self.displays.values() if matches(d)), None)
 
-        self.pump(lambda: found() is not None, timeout, lambda: f"a display; there are {self.displays}")
-        return found() or {}
+        self.pump(lambda: display() is not None, timeout, lambda: f"a display; there are {self.displays}")
+        return display() or {}
 
     # Reading.
 

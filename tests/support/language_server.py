@@ -85,7 +85,7 @@ def span(number: int, line: str, start: int, end: int) -> dict[str, Any]:
     }
 
 
-def found(pattern: str) -> list[dict[str, Any]]:
+def locations(pattern: str) -> list[dict[str, Any]]:
     """Locations of a pattern's first group in all open documents."""
     return [
         {"uri": uri, "range": span(number, line, match.start(1), match.end(1))}
@@ -133,14 +133,14 @@ def bugs(uri: str) -> list[dict[str, Any]]:
 
 def answer(method: str, params: dict[str, Any]) -> Any:
     if method == "textDocument/definition":
-        return found(rf"def ({word(params)})\b") or None
+        return locations(rf"def ({word(params)})\b") or None
     if method == "textDocument/implementation":
-        return (found(rf"def ({word(params)})\b") or [None])[0]
+        return (locations(rf"def ({word(params)})\b") or [None])[0]
     if method == "textDocument/references":
         pattern = (
             rf"\b({word(params)})\b" if params["context"]["includeDeclaration"] else rf"(?<!def )\b({word(params)})\("
         )
-        return found(pattern)
+        return locations(pattern)
     if method == "textDocument/hover":
         name = word(params)
         return (
@@ -169,10 +169,10 @@ def answer(method: str, params: dict[str, Any]) -> Any:
 def notified(method: str, params: Any) -> None:
     if method == "initialized":
         if OPTIONS.get("asks"):
-            asked = [("workspace/configuration", {"items": [{"section": "mine.inner"}, {}]}), ("no/such", None)]
-            asked += [("workspace/workspaceFolders", None), ("window/workDoneProgress/create", {"token": 7})]
-            for number, (name, given) in enumerate(asked):
-                send({"id": f"s{number}", "method": name, "params": given})
+            requests = [("workspace/configuration", {"items": [{"section": "mine.inner"}, {}]}), ("no/such", None)]
+            requests += [("workspace/workspaceFolders", None), ("window/workDoneProgress/create", {"token": 7})]
+            for number, (name, parameters) in enumerate(requests):
+                send({"id": f"s{number}", "method": name, "params": parameters})
         if OPTIONS.get("dynamic"):
             time.sleep(0.3)
             for name in ("textDocument/diagnostic", "workspace/didChangeWatchedFiles"):

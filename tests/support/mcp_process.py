@@ -129,10 +129,10 @@ def alive(pid: int) -> bool:
 def wait_for(what: Any, limit: float = 20.0) -> Any:
     """Poll until something is true, and give it back."""
     end = time.monotonic() + limit
-    while not (found := what()):
+    while not (result := what()):
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.02)
-    return found
+    return result
 
 
 def pid_in(path: Path) -> int | None:

@@ -83,8 +83,8 @@ def assert_importable(data: dict[str, Any]) -> None:
                     assert file["id"].startswith("prt")
 
 
-def _has(data: dict[str, Any], wanted: dict[str, Any], where: str) -> None:
-    for key, kind in wanted.items():
+def _has(data: dict[str, Any], kinds: dict[str, Any], where: str) -> None:
+    for key, kind in kinds.items():
         assert isinstance(data.get(key), kind), f"{where}.{key} is {data.get(key)!r}"
     for key in _STRICT & set(data):
         assert data[key] is not None, f"{where}.{key} is null"

@@ -30,18 +30,18 @@ class Saying:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            said = self._say(request)
-            if not isinstance(said, (str, list)):
-                said = await said
+            answer = self._say(request)
+            if not isinstance(answer, (str, list)):
+                answer = await answer
         finally:
             self.at_once -= 1
-        if isinstance(said, str):
+        if isinstance(answer, str):
             yield TextStart(0)
-            yield TextDelta(0, said)
+            yield TextDelta(0, answer)
             yield TextEnd(0)
             yield Finish("stop", Usage(input=100, output=10))
             return
-        for index, (name, arguments) in enumerate(said):
+        for index, (name, arguments) in enumerate(answer):
             id = f"call_{self.asked}_{index}"
             yield CallStart(index, id, name)
             yield CallEnd(index, id, name, json.dumps(arguments))
@@ -62,7 +62,7 @@ def results_of(request: Request) -> list[ResultPiece]:
     return [piece for turn in request.turns for piece in turn.pieces if isinstance(piece, ResultPiece)]
 
 
-async def slow(seconds: float, said: Said) -> Said:
+async def slow(seconds: float, answer: Said) -> Said:
     """Say it later."""
     await asyncio.sleep(seconds)
-    return said
+    return answer

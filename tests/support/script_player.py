@@ -68,7 +68,7 @@ class Talk:
         self.finishes.append(finish)
         made: list[Piece] = [
             TextPiece(part[1]) if part[0] == "text" else ReasoningPiece(part[1])
-            for part in said(got)
+            for part in event_parts(got)
             if part[0] in ("text", "reasoning") and part[1]
         ]
         results: list[Piece] = []
@@ -89,7 +89,7 @@ class Talk:
     async def prompt(self, text: str, *, tries: int = 5) -> list[tuple[str, ...]]:
         """Say something, and go on until the model makes no more calls. Retries are at once.
 
-        Returns: what it said, see `said`.
+        Returns: what it said, see `event_parts`.
         """
         self.say(text)
         parts: list[tuple[str, ...]] = []
@@ -101,7 +101,7 @@ class Talk:
                 except ModelError as error:
                     if not error.retryable or left == 1:
                         raise
-            parts += said(got)
+            parts += event_parts(got)
             if not any(isinstance(event, events.CallEnd) for event in got):
                 return parts
 
@@ -110,7 +110,7 @@ async def gathered(stream: AsyncIterable[events.Event]) -> list[events.Event]:
     return [event async for event in stream]
 
 
-def said(got: Sequence[events.Event]) -> list[tuple[str, ...]]:
+def event_parts(got: Sequence[events.Event]) -> list[tuple[str, ...]]:
     """Parts in order: (``text`` | ``reasoning``, words) and (``call``, tool, arguments)."""
     order: list[int] = []
     parts: dict[int, tuple[str, ...]] = {}

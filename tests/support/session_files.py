@@ -32,8 +32,8 @@ _later = st.just({}) | _json.map(lambda value: {"fromLater": value})
 
 def recorded(name: str) -> dict[str, Any]:
     """A session that a real release exported."""
-    found: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text())
-    return found
+    session_data: dict[str, Any] = json.loads((_FOLDER / f"{name}.json").read_text())
+    return session_data
 
 
 def id_of(prefix: str, number: int) -> str:
@@ -49,13 +49,13 @@ def _span(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def _state(draw: st.DrawFn, owner: dict[str, str], number: int) -> dict[str, Any]:
-    given = draw(_records)
+    arguments = draw(_records)
     if draw(st.booleans()):
-        failed = {"status": "error", "input": given, "error": draw(_words), "time": _span(draw), **draw(_later)}
+        failed = {"status": "error", "input": arguments, "error": draw(_words), "time": _span(draw), **draw(_later)}
         return {**failed, **({"metadata": draw(_records)} if draw(st.booleans()) else {})}
     done: dict[str, Any] = {
         "status": "completed",
-        "input": given,
+        "input": arguments,
         "output": draw(_words),
         "title": draw(_words),
         "metadata": draw(_records),
@@ -114,21 +114,21 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         info["permission"] = []
     messages = []
-    asked = ""
-    for place in range(draw(st.integers(0, 4))):
-        owner = {"sessionID": id, "messageID": id_of("msg", first + place)}
+    question_id = ""
+    for index in range(draw(st.integers(0, 4))):
+        owner = {"sessionID": id, "messageID": id_of("msg", first + index)}
         agent = draw(_words.filter(bool))
         base: dict[str, Any] = {"id": owner["messageID"], "sessionID": id, "agent": agent, **draw(_later)}
-        if not asked or draw(st.booleans()):
-            asked = base["id"]
+        if not question_id or draw(st.booleans()):
+            question_id = base["id"]
             model = {"providerID": "fake", "modelID": draw(_words), **draw(_later)}
-            made = {**base, "role": "user", "time": {"created": created + place}, "model": model}
+            made = {**base, "role": "user", "time": {"created": created + index}, "model": model}
         else:
             made = {
                 **base,
                 "role": "assistant",
-                "time": {"created": created + place, "completed": created + place},
-                "parentID": asked,
+                "time": {"created": created + index, "completed": created + index},
+                "parentID": question_id,
                 "mode": "build",
                 "path": {"cwd": "/elsewhere", "root": "/elsewhere"},
                 "cost": 0.5,
@@ -136,7 +136,7 @@ def sessions(draw: st.DrawFn) -> dict[str, Any]:
                 "modelID": "m",
                 "providerID": "fake",
             }
-        parts = [draw(_part(owner, first + 100 * place + n)) for n in range(draw(st.integers(0, 4)))]
+        parts = [draw(_part(owner, first + 100 * index + n)) for n in range(draw(st.integers(0, 4)))]
         messages.append({"info": made, "parts": parts})
     return {"info": info, "messages": messages}
 

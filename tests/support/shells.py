@@ -27,9 +27,9 @@ class Shell:
 
     @property
     def notebook(self) -> Notebook:
-        found = current(self.ip)
-        assert found is not None
-        return found
+        workspace = current(self.ip)
+        assert workspace is not None
+        return workspace
 
     def run(self, cell: str) -> Any:
         """The value of a cell; its exception is raised."""
@@ -46,8 +46,8 @@ class Shell:
     def complete(self, text: str) -> list[str]:
         """What the completer offers at the end of `text`: each as the line would read then (its last line)."""
         with provisionalcompleter():
-            found = list(self.ip.Completer.completions(text, len(text)))
-        return [(text[: c.start] + c.text).rpartition("\n")[2] for c in found]
+            completions = list(self.ip.Completer.completions(text, len(text)))
+        return [(text[: c.start] + c.text).rpartition("\n")[2] for c in completions]
 
 
 @contextmanager

@@ -40,11 +40,11 @@ def npm(name: str, *arguments: str) -> dict[str, Any]:
 def _installed() -> Path:
     folder = CHECKOUT / ".venvs" / "mcp-npm"
     stamp = folder / "lock.stamp"
-    wanted = hashlib.sha256((NPM / "package-lock.json").read_bytes()).hexdigest()
+    digest = hashlib.sha256((NPM / "package-lock.json").read_bytes()).hexdigest()
     folder.parent.mkdir(exist_ok=True)
     with (folder.parent / "mcp-npm.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make it once
-        if stamp.exists() and stamp.read_text() == wanted:
+        if stamp.exists() and stamp.read_text() == digest:
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(NPM, folder)
@@ -60,5 +60,5 @@ def _installed() -> Path:
         )
         if done.returncode:
             raise RuntimeError(f"npm ci failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        stamp.write_text(wanted)
+        stamp.write_text(digest)
     return folder

@@ -33,8 +33,8 @@ ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
 def entry(url: str, context: dict[str, Any]) -> dict[str, Any]:
     """The server as a configuration names it."""
     oauth = {"clientId": context.get("client_id"), "clientSecret": context.get("client_secret")}
-    given = {key: value for key, value in oauth.items() if value}
-    return {"type": "remote", "url": url, **({"oauth": given} if given else {})}
+    options = {key: value for key, value in oauth.items() if value}
+    return {"type": "remote", "url": url, **({"oauth": options} if options else {})}
 
 
 async def log_in(workspace: Workspace) -> None:
@@ -98,17 +98,17 @@ async def main(url: str) -> None:
             store=False,
         ) as workspace:
             await connected(workspace)
-            offered = [one for one in await workspace.registry.tools() if one.id.startswith(f"{NAME}_")]
-            print([one.id for one in offered])
-            schemas = {one.id.removeprefix(f"{NAME}_"): one.parameters for one in offered}
+            offered = [tool for tool in await workspace.registry.tools() if tool.id.startswith(f"{NAME}_")]
+            print([tool.id for tool in offered])
+            schemas = {tool.id.removeprefix(f"{NAME}_"): tool.parameters for tool in offered}
             calls = context.get("toolCalls") or [
                 {"name": name, "arguments": ARGUMENTS.get(name, {})} for name in schemas
             ]
             focal = schemas.get("json_schema_2020_12_tool")
             if focal is not None:
                 calls = [{"name": "json_schema_echo", "arguments": {"schema": focal}}]
-            for one in calls:
-                await call(workspace, one["name"], one["arguments"])
+            for tool in calls:
+                await call(workspace, tool["name"], tool["arguments"])
             await look_around(workspace)
 
 
@@ -132,8 +132,8 @@ def allow(request: PermissionRequest) -> str:
 def leave_as_it_is(request: QuestionRequest) -> list[list[str]]:
     """A person who fills in nothing, so that what is usual counts; a question without a field is agreed to."""
     return [
-        ["Accept"] if {option.label for option in one.options} == {"Accept", "Decline"} else []
-        for one in request.questions
+        ["Accept"] if {option.label for option in question.options} == {"Accept", "Decline"} else []
+        for question in request.questions
     ]
 
 

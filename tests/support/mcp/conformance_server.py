@@ -110,15 +110,15 @@ async def test_logging_tool() -> str:
 
 
 @tool("json_schema_2020_12_tool", parameters=SCHEMA)
-async def schema_tool(given: dict[str, Any]) -> str:
+async def schema_tool(arguments: dict[str, Any]) -> str:
     """Take what its schema says."""
-    return str(sorted(given))
+    return str(sorted(arguments))
 
 
 @tool("test_custom_headers", parameters=HEADERS)
-async def headers_tool(given: dict[str, Any]) -> str:
+async def headers_tool(arguments: dict[str, Any]) -> str:
     """Take an argument that a client repeats in a header."""
-    return str(given.get("region"))
+    return str(arguments.get("region"))
 
 
 def asking(name: str) -> Any:
@@ -137,12 +137,12 @@ async def main(folder: Path) -> None:
     project = folder / "project"
     project.mkdir(parents=True)
     async with Workspace(project, data_dir=folder / "data", store=False) as workspace:
-        for one in (test_simple_text, test_image_content, test_audio_content, test_embedded_resource):
-            workspace.registry.register(one)
-        for one in (test_multiple_content_types, test_error_handling, test_tool_with_progress, test_logging_tool):
-            workspace.registry.register(one)
-        for one in (schema_tool, headers_tool):
-            workspace.registry.register(one)
+        for function in (test_simple_text, test_image_content, test_audio_content, test_embedded_resource):
+            workspace.registry.register(function)
+        for function in (test_multiple_content_types, test_error_handling, test_tool_with_progress, test_logging_tool):
+            workspace.registry.register(function)
+        for function in (schema_tool, headers_tool):
+            workspace.registry.register(function)
         for name in (*ASKING, *ASKING_MORE):
             workspace.registry.register(asking(name))
 

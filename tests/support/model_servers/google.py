@@ -43,7 +43,7 @@ class ScriptedServer(Server):
         chunks = [self.chunk([part], turn) for part in self.parts(turn)]
         if turn.end:
             chunks.append(self.chunk([{"text": ""}], turn, turn.finish or "STOP"))
-        return [b"data: " + json.dumps(one, ensure_ascii=False).encode() + b"\r\n\r\n" for one in chunks]
+        return [b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\r\n\r\n" for chunk in chunks]
 
     def whole(self, turn: Turn, request: Request) -> dict[str, Any]:
         return self.chunk(self.parts(turn), turn, turn.finish or "STOP")

@@ -67,9 +67,9 @@ class Turn:
 
     def calls_whole(self) -> Iterator[tuple[str, str, str | None]]:
         """Name, arguments as text, id of each call."""
-        for at, (name, arguments, *given) in enumerate(self.calls):
+        for at, (name, arguments, *ids) in enumerate(self.calls):
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-            yield name, text, given[0] if given else f"call_{self.number}_{at}"
+            yield name, text, ids[0] if ids else f"call_{self.number}_{at}"
 
     def plain(self) -> bytes | None:
         """The body if it is no stream."""
@@ -82,12 +82,12 @@ class Turn:
     def stream(self, events: Sequence[bytes]) -> Iterator[bytes]:
         """The pieces of the body, as they are to be written, of these server-sent events."""
         if self.raw is not None:
-            yield from (one.encode() if isinstance(one, str) else one for one in self.raw)
+            yield from (piece.encode() if isinstance(piece, str) else piece for piece in self.raw)
             return
         if self.comments:
-            events = [b": keep-alive\n\n" + one for one in events]
+            events = [b": keep-alive\n\n" + piece for piece in events]
         if self.crlf:
-            events = [one.replace(b"\n", b"\r\n") for one in events]
+            events = [piece.replace(b"\n", b"\r\n") for piece in events]
         if self.cut is not None:
             events = events[: self.cut]
         elif self.hold is not None:

@@ -132,18 +132,18 @@ class Server(ABC):
             return Turn(**self.side)
         number, self._number = self._number, self._number + 1
         if callable(self.turns):
-            given: Given = self.turns(request)
+            turn: Given = self.turns(request)
         elif number < len(self.turns):
-            given = self.turns[number]
+            turn = self.turns[number]
         else:
             return Turn(status=400, body={"error": {"message": f"the script has {len(self.turns)} turns"}})
-        found = given(request) if callable(given) else given
-        return Turn(**{"number": number, **found})
+        fields = turn(request) if callable(turn) else turn
+        return Turn(**{"number": number, **fields})
 
     async def answer(self, request: Request, write: Callable[[bytes], None]) -> bool:
         """Write the answer; whether the connection stays open."""
         if request.method == "GET" and request.path.endswith("/models"):
-            listed = {"object": "list", "data": [{"id": one, "object": "model"} for one in self.models]}
+            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]}
             write(_head(200, {"content-type": "application/json"}, json.dumps(listed).encode()))
             return True
         turn = self.turn(request)

@@ -259,15 +259,15 @@ async def test_only_the_named_tools_can_be_called(ws: Workspace) -> None:
 
 async def test_calls_run_side_by_side_and_a_cancel_ends_them(ws: Workspace) -> None:
     started = asyncio.Event()
-    both = [asyncio.Event(), asyncio.Event()]
+    events = [asyncio.Event(), asyncio.Event()]
     ended: list[int] = []
 
     @tool
     async def meet(caller: int) -> str:
-        both[caller].set()
+        events[caller].set()
         started.set()
         try:
-            await both[1 - caller].wait()
+            await events[1 - caller].wait()
         except asyncio.CancelledError:
             ended.append(caller)
             raise
@@ -276,8 +276,8 @@ async def test_calls_run_side_by_side_and_a_cancel_ends_them(ws: Workspace) -> N
     ws.registry.register(meet)
     messages = await ws.tools.run_openai([chat("1", "meet", {"caller": 0}), chat("2", "meet", {"caller": 1})])
     assert [m["content"] for m in messages] == ["met", "met"]
-    both[0].clear()
-    both[1].clear()
+    events[0].clear()
+    events[1].clear()
     started.clear()
     task = asyncio.create_task(ws.tools.run_openai([chat("1", "meet", {"caller": 0})]))
     await started.wait()

@@ -63,10 +63,10 @@ async def test_sync_and_async_tools(ws: Workspace) -> None:
 
 
 async def test_the_rules_are_asked_by_its_id(open_workspace: OpenWorkspace) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append((request.permission, request.patterns, request.always))
+        requests.append((request.permission, request.patterns, request.always))
         return "reject"
 
     config = {"permission": {"web_search": "ask"}}
@@ -77,7 +77,7 @@ async def test_the_rules_are_asked_by_its_id(open_workspace: OpenWorkspace) -> N
     assert registered.id == "web_search"
     with pytest.raises(ToolError, match="rejected"):
         await ws.call("web_search", {"q": "x"})
-    assert asked == [("web_search", ["*"], ["*"])]
+    assert requests == [("web_search", ["*"], ["*"])]
 
 
 async def test_a_schema_as_a_dict_is_checked(ws: Workspace) -> None:
@@ -214,12 +214,12 @@ async def test_live_tools_have_our_schema_and_run_in_the_pipeline(ws: Workspace)
     ws.registry.register(double)
     exported = {entry.name: entry for entry in ws.tools.for_langchain(names=["weather", "double"])}
     assert exported["weather"].description == "The weather of a city."
-    seen: list[Any] = []
-    ws.bus.subscribe("message.part.updated", lambda event: seen.append(event))
+    updates: list[Any] = []
+    ws.bus.subscribe("message.part.updated", lambda event: updates.append(event))
     message = await exported["double"].ainvoke({"type": "tool_call", "id": "c1", "name": "double", "args": {"n": "4"}})
     assert isinstance(message, ToolMessage) and message.content == "8" and message.status == "success"
     assert isinstance(message.artifact, ToolResult)
-    assert seen, "the call had a part"
+    assert updates, "the call had a part"
     message = await exported["weather"].ainvoke(
         {"type": "tool_call", "id": "c", "name": "weather", "args": {"city": "Bonn"}}
     )

@@ -79,7 +79,7 @@ async def test_functions_of_every_colour(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "message"),
     [
         ({"name": "x"}, "has a description but no function"),
         ({"type": "web_search"}, "one of the forms"),
@@ -88,8 +88,8 @@ async def test_functions_of_every_colour(ws: Workspace) -> None:
         ({"name": " ", "call": 1}, "has a description but no function"),
     ],
 )
-async def test_dicts_that_are_no_tool(ws: Workspace, form: dict[str, Any], said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+async def test_dicts_that_are_no_tool(ws: Workspace, form: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         ws.registry.register(form)
 
 
@@ -218,16 +218,16 @@ async def test_registering_again_replaces(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "said"),
+    ("source", "options", "message"),
     [
         (lambda n: n, {"deps": 1}, r"takes no deps= for function"),
         ({"name": "x"}, {"session": 1}, r"takes no session= for a dict; it takes call"),
         (PydanticTool(lambda: "", name="x"), {"call": 1}, r"takes no call= for a pydantic-ai tool; it takes deps"),
     ],
 )
-async def test_options_that_do_not_belong(ws: Workspace, given: Any, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(TypeError, match=said):
-        ws.registry.register(given, **options)
+async def test_options_that_do_not_belong(ws: Workspace, source: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        ws.registry.register(source, **options)
 
 
 def test_other_libraries_are_not_loaded_by_registering_functions() -> None:

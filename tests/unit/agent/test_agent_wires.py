@@ -35,7 +35,7 @@ def wire(request: pytest.FixtureRequest) -> str:
 
 
 @asynccontextmanager
-async def asked(folder: Path, wire: str, turns: list[Any]) -> AsyncGenerator[tuple[Workspace, Server]]:
+async def opened(folder: Path, wire: str, turns: list[Any]) -> AsyncGenerator[tuple[Workspace, Server]]:
     """A workspace whose model ``fake/m`` speaks `wire`."""
     made, npm = WIRES[wire]
     project = folder / "project"
@@ -53,7 +53,7 @@ async def asked(folder: Path, wire: str, turns: list[Any]) -> AsyncGenerator[tup
 
 async def test_tool_steps(tmp_path: Path, wire: str) -> None:
     turns = [{"text": "I look.", "calls": [READ]}, {"calls": [["glob", {"pattern": "*"}], READ]}, {"text": "Done."}]
-    async with asked(tmp_path, wire, turns) as (workspace, server):
+    async with opened(tmp_path, wire, turns) as (workspace, server):
         answer = await workspace.sessions.prompt("go", model="fake/m")
         assert answer.text.strip() == "Done."
         assert [(tool, state) for tool, state, _ in ends(answer.calls)] == [
@@ -67,7 +67,7 @@ async def test_tool_steps(tmp_path: Path, wire: str) -> None:
 
 async def test_twenty_calls_in_one_turn(tmp_path: Path, wire: str) -> None:
     calls = [["glob", {"pattern": f"*{n}"}] for n in range(20)]
-    async with asked(tmp_path, wire, [{"calls": calls}, {"text": "Done."}]) as (workspace, _):
+    async with opened(tmp_path, wire, [{"calls": calls}, {"text": "Done."}]) as (workspace, _):
         answer = await workspace.sessions.prompt("go", model="fake/m")
     assert [part.state.input["pattern"] for part in answer.calls] == [f"*{n}" for n in range(20)]
     assert {part.state.status for part in answer.calls} == {"completed"}
@@ -78,7 +78,7 @@ async def test_odd_calls(tmp_path: Path, wire: str) -> None:
     if wire != "google":  # whose arguments are never text
         calls += [["read", "[1]"], ["todoread", ""], ["read", '{"filePath": 5'], ["read", '"a.txt"']]
     turns = [{"calls": calls, "after": "and that is all"}, {"text": "I see."}]
-    async with asked(tmp_path, wire, turns) as (workspace, _):
+    async with opened(tmp_path, wire, turns) as (workspace, _):
         answer = await workspace.sessions.prompt("go", model="fake/m")
     names = ["invalid", "todoread", "read", "invalid", "invalid", "todoread", "invalid", "invalid"]
     assert [part.tool for part in answer.calls] == names[: len(calls)]
@@ -88,7 +88,10 @@ async def test_odd_calls(tmp_path: Path, wire: str) -> None:
 
 async def test_ids_that_come_twice_or_not_at_all(tmp_path: Path, wire: str) -> None:
     calls = [[*READ, "same"], ["glob", {"pattern": "*"}, "same"], ["todoread", {}, None]]
-    async with asked(tmp_path, wire, [{"calls": calls}, {"calls": [[*READ, "same"]]}, {"text": "x"}]) as (workspace, _):
+    async with opened(tmp_path, wire, [{"calls": calls}, {"calls": [[*READ, "same"]]}, {"text": "x"}]) as (
+        workspace,
+        _,
+    ):
         answer = await workspace.sessions.prompt("go", model="fake/m")
     assert len({part.call_id for part in answer.calls}) == 4
     assert {part.state.status for part in answer.calls} == {"completed"}
@@ -98,7 +101,7 @@ async def test_a_stream_that_is_cut(tmp_path: Path, wire: str, monkeypatch: pyte
     monkeypatch.setattr(retry, "FIRST_WAIT", 0.01)
     write = ["write", {"filePath": "b.txt", "content": "y" * 200}]
     cut = {"text": "I write.", "calls": [write], "cut": 3 if wire != "google" else 1}
-    async with asked(tmp_path, wire, [cut, {"text": "Then in words."}]) as (workspace, server):
+    async with opened(tmp_path, wire, [cut, {"text": "Then in words."}]) as (workspace, server):
         answer = await workspace.sessions.prompt("go", model="fake/m")
         assert answer.text.strip() == "Then in words."
         assert answer.calls == []
@@ -115,7 +118,7 @@ async def test_errors(tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
         {"text": "At last."},
         {"status": 401, "body": {"error": {"message": "bad key k-secret-123"}}},
     ]
-    async with asked(tmp_path, wire, turns) as (workspace, _):
+    async with opened(tmp_path, wire, turns) as (workspace, _):
         answer = await workspace.sessions.prompt("go", model="fake/m")
         assert answer.text.strip() == "At last."
         with pytest.raises(ModelError) as caught:
@@ -125,7 +128,7 @@ async def test_errors(tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_stop_closes_the_connection(tmp_path: Path, wire: str) -> None:
-    async with asked(tmp_path, wire, [{"text": "a b c d e f", "hold": 3}, {"text": "Next."}]) as (workspace, server):
+    async with opened(tmp_path, wire, [{"text": "a b c d e f", "hold": 3}, {"text": "Next."}]) as (workspace, server):
         run = workspace.sessions.prompt("go", model="fake/m")
         task = asyncio.ensure_future(run.run())
         while not (server.requests and server.requests[0].began.is_set()):

@@ -87,10 +87,10 @@ async def ws(open_workspace: OpenWorkspace) -> Workspace:
 def turn(conversation: Conversation, *outputs: int, tool: str = "read", **info: Any) -> Message:
     """A user's message and an answer whose calls gave so many tokens."""
     session = conversation.session
-    said = user_message(session.id, "build", MODEL)
-    said.parts.append(new_part(said, "text", text="go"))
-    conversation.add(said)
-    message = assistant_message(session.id, said.id, "build", MODEL, cwd="/", root="/", finish="stop", **info)
+    user = user_message(session.id, "build", MODEL)
+    user.parts.append(new_part(user, "text", text="go"))
+    conversation.add(user)
+    message = assistant_message(session.id, user.id, "build", MODEL, cwd="/", root="/", finish="stop", **info)
     for tokens in outputs:
         state = Completed({}, 1, 2, "t", "x" * 4 * tokens, {})
         id = ids.create("part")
@@ -191,14 +191,14 @@ def test_what_is_dropped_adds_up(turns: list[list[int]]) -> None:
     freed = prune(conversation)
     flags = [dropped(message) for message in made]
     sizes = [size for outputs in turns for size in outputs]
-    gone = [flag for row in flags for flag in row]
-    assert freed == sum(size for size, flag in zip(sizes, gone, strict=True) if flag)
+    is_dropped = [flag for row in flags for flag in row]
+    assert freed == sum(size for size, flag in zip(sizes, is_dropped, strict=True) if flag)
     assert freed == 0 or freed >= LEAST_FREED
     assert not any(flag for row in flags[-2:] for flag in row)
-    assert gone == sorted(gone, reverse=True), "the oldest go first"
+    assert is_dropped == sorted(is_dropped, reverse=True), "the oldest go first"
     looked_at = sum(size for outputs in turns[:-2] for size in outputs)
     if freed:
-        newest = next(i for i in range(len(sizes) - 1, -1, -1) if gone[i])
+        newest = next(i for i in range(len(sizes) - 1, -1, -1) if is_dropped[i])
         later = sizes[newest : len([s for row in turns[:-2] for s in row])]
         assert sum(later) > KEPT_TOKENS, "what stays is the newest, as much as fits"
         assert looked_at - freed <= KEPT_TOKENS

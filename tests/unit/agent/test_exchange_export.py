@@ -93,9 +93,9 @@ async def test_what_was_exported_comes_in_again_unchanged(tmp_path: Path, maker:
 
 async def test_without_a_store_the_same_comes_out(tmp_path: Path) -> None:
     for kept in (True, False):
-        place = tmp_path / str(kept)
-        place.mkdir()
-        async with project(place, a_txt="hello\n", store=kept) as workspace:
+        folder = tmp_path / str(kept)
+        folder.mkdir()
+        async with project(folder, a_txt="hello\n", store=kept) as workspace:
             data = await export(workspace, await conversation(workspace))
             assert_importable(data)
             kinds = [[part["type"] for part in message["parts"]] for message in data["messages"]]

@@ -118,8 +118,8 @@ async def test_the_same_session_again_is_left_alone_and_a_changed_one_becomes_a_
     out = await export(workspace, other.session)
     old = {m["info"]["id"] for m in data["messages"]} | {p["id"] for m in data["messages"] for p in m["parts"]}
     assert not [id for id in (*old, first.session.id) if id in json.dumps(out)]
-    (asked,) = {m["info"]["parentID"] for m in out["messages"][1:]}
-    assert asked == out["messages"][0]["info"]["id"]
+    (parent_id,) = {m["info"]["parentID"] for m in out["messages"][1:]}
+    assert parent_id == out["messages"][0]["info"]["id"]
     assert (await export(workspace, first.session))["info"]["title"] == "A fresh title"
 
 
@@ -212,26 +212,26 @@ MISTAKES: list[tuple[str, tuple[Any, ...], Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "said"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
+@pytest.mark.parametrize(("keys", "value", "words"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
 async def test_what_is_wrong_is_named_with_its_place(
-    workspace: Workspace, place: tuple[Any, ...], value: Any, said: str
+    workspace: Workspace, keys: tuple[Any, ...], value: Any, words: str
 ) -> None:
     data = recorded("fork")
     inside = data
-    for key in place[:-1]:
+    for key in keys[:-1]:
         inside = inside[key]
     if value is None:
-        del inside[place[-1]]
+        del inside[keys[-1]]
     else:
-        inside[place[-1]] = value
+        inside[keys[-1]] = value
     with pytest.raises(SessionFileError) as caught:
         await import_(workspace, data)
-    assert said in str(caught.value) and "Nothing was imported" in str(caught.value)
+    assert words in str(caught.value) and "Nothing was imported" in str(caught.value)
     assert workspace.sessions.list() == []
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "words"),
     [
         (b"", "is empty"),
         (b"\0" * 40, "is empty"),
@@ -244,20 +244,20 @@ async def test_what_is_wrong_is_named_with_its_place(
     ],
 )
 async def test_other_files_are_told_from_sessions(
-    workspace: Workspace, tmp_path: Path, content: bytes, said: str
+    workspace: Workspace, tmp_path: Path, content: bytes, words: str
 ) -> None:
     file = tmp_path / "other.json"
     file.write_bytes(content)
     with pytest.raises(SessionFileError) as caught:
         await import_(workspace, file)
-    assert said in str(caught.value) and str(file) in str(caught.value)
+    assert words in str(caught.value) and str(file) in str(caught.value)
 
 
 async def test_what_is_no_file_is_said(workspace: Workspace, tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "none.json", "There is no file"), (tmp_path, "is a folder")):
+    for path, words in ((tmp_path / "none.json", "There is no file"), (tmp_path, "is a folder")):
         with pytest.raises(SessionFileError) as caught:
             await import_(workspace, path)
-        assert said in str(caught.value)
+        assert words in str(caught.value)
 
 
 async def test_a_file_of_500_mb_is_refused_before_it_is_read(workspace: Workspace, tmp_path: Path) -> None:

@@ -25,16 +25,16 @@ pytestmark = pytest.mark.anyio
 def without_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages whose ids are replaced by their order of appearance."""
     text = json.dumps(messages)
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
 
     def name(id: str) -> str:
-        return found.setdefault(id, f"id{len(found)}")
+        return numbers.setdefault(id, f"id{len(numbers)}")
 
     def walk(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: walk(one) for key, one in value.items()}
+            return {key: walk(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [walk(one) for one in value]
+            return [walk(item) for item in value]
         return name(value) if isinstance(value, str) and value[:4] in ("ses_", "msg_", "prt_") else value
 
     walked: list[dict[str, Any]] = walk(json.loads(text))

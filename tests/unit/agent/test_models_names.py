@@ -83,7 +83,7 @@ async def test_built_in_providers(tmp_path: Path, name: str, full: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "words"),
     [
         ("opanai:gpt-5", "setup", "Did you mean openai"),
         ("gpt-5", "setup", "openai:gpt-5"),
@@ -96,10 +96,10 @@ async def test_built_in_providers(tmp_path: Path, name: str, full: str) -> None:
         ("scripted:none.yaml", "script", "none.yaml"),
     ],
 )
-async def test_names_that_mean_nothing(tmp_path: Path, name: str, kind: str, said: str) -> None:
+async def test_names_that_mean_nothing(tmp_path: Path, name: str, kind: str, words: str) -> None:
     error = await refused(tmp_path, name)
     assert error.kind == kind
-    assert said in str(error)
+    assert words in str(error)
 
 
 async def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "words"),
     [
         ({}, "no address"),
         ({"options": {"baseURL": "localhost:1"}}, "must start with"),
@@ -141,10 +141,10 @@ async def test_a_provider_of_the_configuration(tmp_path: Path) -> None:
         ({"options": {"baseURL": "http://x"}, "models": {"a": 1}}, "models.a must be an object"),
     ],
 )
-async def test_mistakes_in_an_entry_are_named(tmp_path: Path, entry: dict[str, Any], said: str) -> None:
+async def test_mistakes_in_an_entry_are_named(tmp_path: Path, entry: dict[str, Any], words: str) -> None:
     error = await refused(tmp_path, "mine:a", {"mine": entry})
     assert error.kind == "setup"
-    assert said in str(error)
+    assert words in str(error)
 
 
 async def test_providers_that_are_switched_off(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     assert key is not None
     assert (key.value, key.source) == (SECRET, "the system's keyring")
     assert await KeySource(BUILT_IN["groq"]).key() is None
-    asked: list[str] = []
+    usernames: list[str] = []
 
     def count(self: Memory, service: str, username: str) -> str | None:
-        asked.append(username)
+        usernames.append(username)
         return None
 
     monkeypatch.setattr(Memory, "get_password", count)
@@ -238,16 +238,16 @@ async def test_a_key_of_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [await own.key(), await own.key()] == [None, None]
     assert await KeySource(Provider("here", "Here", "openai", "http://localhost:1/v1", keyless=True)).key() is None
     assert await KeySource(BUILT_IN["ollama"]).key() is None
-    assert asked == ["mine"]
+    assert usernames == ["mine"]
 
 
 async def test_no_key_says_where_to_put_one(tmp_path: Path) -> None:
     from tests.support.models import collect
 
     async with workspace(tmp_path) as ws:
-        asked = await resolve(ws, "openai:gpt-5")
+        adapter = await resolve(ws, "openai:gpt-5")
         with pytest.raises(ModelError) as error:
-            await collect(asked)
+            await collect(adapter)
     assert error.value.kind == "auth"
     assert "OPENAI_API_KEY" in str(error.value)
     assert "keyring set opencode-jupyter openai" in str(error.value)
@@ -280,8 +280,8 @@ async def test_nothing_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
     caplog.set_level(logging.DEBUG)
     with models.server("openai", [{"text": "x"}]) as running:
-        async with models.model(tmp_path, "openai", running.url) as asked:
-            await models.collect(asked)
+        async with models.model(tmp_path, "openai", running.url) as adapter:
+            await models.collect(adapter)
     assert models.KEY not in caplog.text
 
 

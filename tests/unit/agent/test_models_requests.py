@@ -80,10 +80,10 @@ def test_openai_form() -> None:
     assert roles == ["system", "user", "assistant", "tool", "tool", "user", "assistant", "user"]
     assert body["messages"][0]["content"] == "Be short.\n\nHere."
     assert body["messages"][1]["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
-    said = body["messages"][2]
-    assert said["reasoning_content"] == "Hm."
-    assert [call["id"] for call in said["tool_calls"]] == ["call:1", "call:2"]
-    assert json.loads(said["tool_calls"][1]["function"]["arguments"]) == {"pattern": "é"}
+    answer = body["messages"][2]
+    assert answer["reasoning_content"] == "Hm."
+    assert [call["id"] for call in answer["tool_calls"]] == ["call:1", "call:2"]
+    assert json.loads(answer["tool_calls"][1]["function"]["arguments"]) == {"pattern": "é"}
     assert body["messages"][5]["content"][0]["text"] == ATTACHED
     assert body["messages"][-1]["content"] == "Thanks"
     assert body["stream_options"] == {"include_usage": True}
@@ -95,12 +95,12 @@ def test_anthropic_form() -> None:
     thought, words, first, second = body["messages"][1]["content"]
     assert thought == {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
     assert words["text"] == "I look."
-    one, two = body["messages"][2]["content"]
-    assert (first["id"], second["id"]) == (one["tool_use_id"], two["tool_use_id"])
+    first_result, second_result = body["messages"][2]["content"]
+    assert (first["id"], second["id"]) == (first_result["tool_use_id"], second_result["tool_use_id"])
     assert first["id"] != second["id"]
     assert first["id"].replace("_", "").isalnum()
-    assert one["content"][1]["type"] == "image"
-    assert two["is_error"] is True
+    assert first_result["content"][1]["type"] == "image"
+    assert second_result["is_error"] is True
     assert body["max_tokens"] == 32_000
 
 
@@ -121,7 +121,7 @@ def test_google_form() -> None:
     assert results[1]["functionResponse"] == {"name": "grep", "response": {"error": "bad"}}
     assert results[2:] == [{"text": ATTACHED}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]
     declared = body["tools"][0]["functionDeclarations"]
-    assert [one["name"] for one in declared] == ["read", "grep"]
+    assert [function["name"] for function in declared] == ["read", "grep"]
 
 
 def test_google_calls_of_another_model_get_the_sign_that_skips_the_check() -> None:
@@ -198,7 +198,7 @@ def test_turns_without_anything_are_left_out(format: str) -> None:
     empty = [Turn("user", ()), Turn("assistant", (), OWN), Turn("assistant", (TextPiece(""),), OWN), Turn("tool", ())]
     body = sent(wire(format), models.user("hi"), *empty, models.user("again"), system=[], tools=())
     sent_turns = body.get("messages") or body["contents"]
-    assert {one["role"] for one in sent_turns} == {"user"}
+    assert {turn["role"] for turn in sent_turns} == {"user"}
     assert "tools" not in body
 
 
@@ -271,8 +271,8 @@ def test_the_limit_of_an_answer_that_the_configuration_sets() -> None:
 async def test_the_key_stands_where_the_provider_wants_it(tmp_path: Path, format: str) -> None:
     with models.server(format, [{"text": "x"}]) as running:
         more = {"options": {"headers": {"X-Team": "a"}}, "models": {"m": {"headers": {"X-Model": "b"}}}}
-        async with models.model(tmp_path, format, running.url, **more) as asked:
-            await models.collect(asked)
+        async with models.model(tmp_path, format, running.url, **more) as adapter:
+            await models.collect(adapter)
         headers = running.requests[0].headers
     name = {"openai": "authorization", "anthropic": "x-api-key", "google": "x-goog-api-key"}[format]
     assert headers[name].removeprefix("Bearer ") == models.KEY
@@ -305,9 +305,9 @@ async def test_the_scripted_servers_speak_what_the_providers_libraries_read(form
                     model="m", max_tokens=10, messages=[{"role": "user", "content": "x"}]
                 ) as messages,
             ):
-                said = await messages.get_final_message()
-            assert [block.type for block in said.content] == ["thinking", "text", "tool_use"]
-            assert said.usage.output_tokens == 20
+                message = await messages.get_final_message()
+            assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
+            assert message.usage.output_tokens == 20
         else:
             from google import genai
 

@@ -103,7 +103,7 @@ leaves = st.sampled_from(
 nodes = st.recursive(
     leaves,
     lambda inner: (
-        st.builds(lambda one: {"type": "array", "items": one}, inner)
+        st.builds(lambda schema: {"type": "array", "items": schema}, inner)
         | st.builds(lambda of: {"type": "object", "properties": of}, st.dictionaries(st.sampled_from("abc"), inner))
         | st.builds(lambda of: {"anyOf": of}, st.lists(inner, min_size=1, max_size=3))
     ),
@@ -113,14 +113,14 @@ nodes = st.recursive(
 @settings(deadline=None)
 @given(nodes)
 def test_every_array_ends_with_a_typed_leaf(node: dict[str, Any]) -> None:
-    def walk(one: Any) -> None:
-        if isinstance(one, list):
-            for each in one:
+    def walk(item: Any) -> None:
+        if isinstance(item, list):
+            for each in item:
                 walk(each)
-        elif isinstance(one, dict):
-            if one.get("type") == "array" and "anyOf" not in one:
-                assert one["items"]
-            for value in one.values():
+        elif isinstance(item, dict):
+            if item.get("type") == "array" and "anyOf" not in item:
+                assert item["items"]
+            for value in item.values():
                 walk(value)
 
     out = gemini(node)

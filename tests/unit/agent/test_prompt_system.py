@@ -43,11 +43,11 @@ async def test_what_is_in_it_and_in_which_order(ws: Workspace) -> None:
     (ws.directory / "AGENTS.md").write_text("Use tabs.")
     session = ws.sessions.create("one")
     made = await system_prompt(ws, ws.agent("build"), INFO, session, specs(*NAMES), "Answer in French.")
-    prompt, place, instructions, rules, extra = made
+    prompt, surroundings, instructions, rules, extra = made
     assert "rules ask" in prompt
     assert "kernel" not in prompt
-    assert str(ws.directory) in place
-    assert "GPT-5 (openai:gpt-5)" in place
+    assert str(ws.directory) in surroundings
+    assert "GPT-5 (openai:gpt-5)" in surroundings
     assert instructions == f"Instructions from: {ws.directory / 'AGENTS.md'}\nUse tabs."
     assert "- edit, bash: asks a person first" in rules
     assert extra == "Answer in French."
@@ -95,9 +95,9 @@ async def test_the_same_object_until_something_changes(ws: Workspace) -> None:
 
 @pytest.mark.anyio
 async def test_where_it_is(open_workspace: OpenWorkspace, tmp_path: Path, ws: Workspace) -> None:
-    said = environment(ws, INFO, datetime.date(2026, 2, 3))
-    assert "- Date: 2026-02-03, Tuesday" in said
-    assert f"a git repository with its top in {ws.worktree}" in said
+    prompt = environment(ws, INFO, datetime.date(2026, 2, 3))
+    assert "- Date: 2026-02-03, Tuesday" in prompt
+    assert f"a git repository with its top in {ws.worktree}" in prompt
     (tmp_path / "plain").mkdir()
     plain = await open_workspace({}, directory=tmp_path / "plain", store=False)
     if str(plain.worktree) == plain.worktree.anchor:
@@ -137,13 +137,13 @@ async def open_ws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         await workspace.aclose()
 
 
-def said(ws: Workspace, agent: str = "build", tools: list[str] = TOOLS) -> str:
+def rules_text(ws: Workspace, agent: str = "build", tools: list[str] = TOOLS) -> str:
     return describe_rules(ws, ws.agent(agent), ws.sessions.default, tools)
 
 
 @pytest.mark.anyio
 async def test_the_notebooks_defaults(open_ws: Any) -> None:
-    text = said(open_ws())
+    text = rules_text(open_ws())
     assert "- edit, bash, webfetch: asks a person first" in text
     assert "- read: goes through; asks: `*.env`, `*.env.*`" in text
     assert "external_directory: asks a person first; goes through:" in text
@@ -154,7 +154,7 @@ async def test_the_notebooks_defaults(open_ws: Any) -> None:
 @pytest.mark.anyio
 async def test_what_is_denied_and_what_is_not_offered(open_ws: Any) -> None:
     ws = open_ws({"bash": {"*": "allow", "rm *": "deny", "git push*": "ask"}, "webfetch": "deny", "read": "allow"})
-    text = said(ws, tools=["read", "bash"])
+    text = rules_text(ws, tools=["read", "bash"])
     assert "- bash: goes through; denied: `rm *`; asks: `git push*`" in text
     assert "unavailable, because a rule denies every use of them: webfetch" in text
     assert "read" not in text.replace("read:", "")
@@ -162,29 +162,29 @@ async def test_what_is_denied_and_what_is_not_offered(open_ws: Any) -> None:
 
 @pytest.mark.anyio
 async def test_the_plan_agent(open_ws: Any) -> None:
-    text = said(open_ws(), "plan")
+    text = rules_text(open_ws(), "plan")
     assert "- edit: is denied; goes through: `.opencode/plans/*.md`" in text
 
 
 @pytest.mark.anyio
 async def test_nothing_to_say(open_ws: Any) -> None:
     ws = open_ws({"*": "allow"})
-    assert said(ws) == ""
+    assert rules_text(ws) == ""
 
 
 @pytest.mark.anyio
 async def test_a_rule_that_a_later_one_overrules_is_left_out(open_ws: Any) -> None:
     ws = open_ws({"bash": {"rm *": "deny", "*": "allow"}})
-    assert "rm" not in said(ws, tools=["bash"])
+    assert "rm" not in rules_text(ws, tools=["bash"])
 
 
 @pytest.mark.anyio
 async def test_approvals_and_modes_count(open_ws: Any) -> None:
     ws = open_ws()
     ws.permissions.remember(Rule("bash", "git *", "allow", "this session"))
-    assert "- bash: asks a person first; goes through: `git *`" in said(ws)
+    assert "- bash: asks a person first; goes through: `git *`" in rules_text(ws)
     set_mode(ws, ws.sessions.default, "plan")
-    text = said(ws, tools=["read", "webfetch"])
+    text = rules_text(ws, tools=["read", "webfetch"])
     assert text.splitlines()[1] == "- permission mode plan: nothing is written, no command and no Python runs"
     assert "bash" in text.splitlines()[-1]
     assert "write" in text.splitlines()[-1]
@@ -195,7 +195,7 @@ async def test_it_stays_short(open_ws: Any) -> None:
     permission: dict[str, Any] = {f"tool{i}": {"*": "ask", f"x{i}*": "deny"} for i in range(40)}
     permission["bash"] = {"*": "allow", **{f"cmd{i} {'y' * 300}": "deny" for i in range(40)}}
     ws = open_ws(permission)
-    text = said(ws, tools=["bash", *(f"tool{i}" for i in range(40))])
+    text = rules_text(ws, tools=["bash", *(f"tool{i}" for i in range(40))])
     assert len(text.splitlines()) <= 15
     assert max(map(len, text.splitlines())) < 1_000
     assert "and 35 more" in text

@@ -53,8 +53,8 @@ def bash(command: str) -> list[Any]:
 
 async def ask(ws: Workspace, session: Session | None, *turns: list[list[Any]]) -> Answer:
     """One prompt; each turn of the model is its calls, and at the end it says that it is done."""
-    said: list[dict[str, Any]] = [{"text": "I go on.", "calls": calls} for calls in turns]
-    return await ws.sessions.prompt("do it", model=FakeModel([*said, {"text": "done"}]), session=session)
+    answers: list[dict[str, Any]] = [{"text": "I go on.", "calls": calls} for calls in turns]
+    return await ws.sessions.prompt("do it", model=FakeModel([*answers, {"text": "done"}]), session=session)
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -187,10 +187,10 @@ async def test_to_a_message_in_the_middle_and_to_a_part(ws: Workspace, project: 
     assert (project / "a.txt").read_text() == "2"
     assert [part_id(part) for part in visible(session)[-1].parts] == [part_id(part) for part in messages[3].parts[:2]]
     assert session.to_wire()["revert"]["partID"] == call.id
-    gone = await cleanup(ws, session)
-    assert call.id in gone and messages[4].id in gone
+    removed = await cleanup(ws, session)
+    assert call.id in removed and messages[4].id in removed
     assert session.messages == messages[:4]
-    assert [part for part in messages[3].parts if part_id(part) in gone] == []
+    assert [part for part in messages[3].parts if part_id(part) in removed] == []
     step_start = messages[2].parts[0]
     await session.revert(part_id(step_start))  # nothing of its message stays: the whole goes
     assert "partID" not in session.to_wire()["revert"]
@@ -356,18 +356,18 @@ async def test_any_way_through_the_messages(
         )
 
     async with Workspace(folder, ALLOW, data_dir=tmp_path_factory.mktemp("data"), store=False) as ws:
-        states, asked = [state()], []
+        states, questions = [state()], []
         session: Session | None = None
         for seeds in prompts:
             answer = await ask(ws, session, *([bash(command(seed))] for seed in seeds))
             session = answer.session
-            asked.append(answer.messages[0])
+            questions.append(answer.messages[0])
             states.append(state())
         assert session is not None
-        ways = [*range(len(asked)), *range(len(asked))]
+        ways = [*range(len(questions)), *range(len(questions))]
         order.shuffle(ways)
         for n in ways:
-            done = await session.revert(asked[n])
+            done = await session.revert(questions[n])
             assert done.kept == {}
             assert state() == states[n]
         await session.unrevert()

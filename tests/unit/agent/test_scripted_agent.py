@@ -67,17 +67,17 @@ async def test_the_example_when_the_edit_is_refused(tmp_path: Path) -> None:
 
 async def test_a_lesson_is_recorded_and_plays_elsewhere(tmp_path: Path) -> None:
     lesson = tmp_path / "lesson.yaml"
-    said = []
+    texts = []
     for name, model in (("first", str(EXAMPLE)), ("second", str(lesson))):
         async with opened(project(tmp_path / name)) as workspace:
             record = lesson if name == "first" else None
             answer = await workspace.sessions.prompt("Make the area exact", model=f"scripted:{model}", record=record)
             more = await workspace.sessions.prompt("and the area now?", session=answer.session, record=record)
-            said.append([answer.text, more.text])
+            texts.append([answer.text, more.text])
             if name == "second":
                 assert workspace.directory.joinpath("shapes.py").read_text().startswith("import math")
             assert answer.calls.records[0]["tool"] == "read"
-    assert said[0] == said[1]
+    assert texts[0] == texts[1]
     assert str(tmp_path) not in lesson.read_text()
     model = load(lesson)
     folder = project(tmp_path / "third")
@@ -107,8 +107,8 @@ async def test_failures_are_tried_again(workspace: Workspace) -> None:
 async def test_bad_calls_are_told_to_the_model(workspace: Workspace) -> None:
     def script(prompt: Any) -> Any:
         results = yield say(call("read", '{"filePath": 5'), call("nosuchtool", a=1), call("Read", filePath="shapes.py"))
-        told = [result.output for result in results if result.outcome == "invalid"]
-        yield " / ".join(told)
+        outputs = [result.output for result in results if result.outcome == "invalid"]
+        yield " / ".join(outputs)
 
     answer = await workspace.sessions.prompt("Go", model=ScriptedModel(script))
     assert "JSON parsing failed" in answer.text and "nosuchtool" in answer.text
@@ -174,7 +174,9 @@ async def test_a_conversation_that_is_summed_up_plays_again(workspace: Workspace
     assert answer.text == "Done after the summary."
     again = await workspace.sessions.prompt("Go", model=f"scripted:{record}")
     assert (again.text, again.notes) == (answer.text, [])
-    summaries = [[m.text for m in one.session.messages if m.info.get("summary") is True] for one in (answer, again)]
+    summaries = [
+        [m.text for m in result.session.messages if m.info.get("summary") is True] for result in (answer, again)
+    ]
     assert len(summaries[0]) == 1 and summaries[0] == summaries[1]
 
 

@@ -114,10 +114,10 @@ def test_what_a_session_looks_like_as_a_script() -> None:
 async def test_it_plays_again() -> None:
     model = ScriptedModel(script_of_text("speed: 0\n" + script_of(LESSON), "lesson"))
 
-    def given(tool: str, arguments: str) -> Any:
+    def recorded_answer(tool: str, arguments: str) -> Any:
         return {"read": "three" if "a.txt" in arguments else None, "edit": ValueError("oldString not found")}[tool]
 
-    talk = Talk(model, given, directory="/work/lesson")
+    talk = Talk(model, recorded_answer, directory="/work/lesson")
     parts = await talk.prompt("Mend a.txt")
     assert parts[:3] == [("reasoning", "Hm."), ("text", "I look at {{it}}."), ("call", "read", parts[2][2])]
     assert json.loads(parts[2][2]) == {"filePath": "/work/lesson/a.txt"}

@@ -15,7 +15,7 @@ from tests.support.script_player import Talk, script_of_text
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "words"),
+    ("text", "position", "words"),
     [
         ("", "lesson.yaml", "a script: must be a mapping"),
         ("turns: [", "line 2, column 1", "no YAML"),
@@ -72,13 +72,13 @@ from tests.support.script_player import Talk, script_of_text
         ("turns: [{text: a, results: [{output: b}]}]", "line 1, column 29", "tool: field required"),
     ],
 )
-def test_each_mistake_is_named_with_its_place(text: str, place: str, words: str) -> None:
+def test_each_mistake_is_named_with_its_place(text: str, position: str, words: str) -> None:
     with pytest.raises(ModelError) as error:
         script_of_text(text, "lesson.yaml")
     assert error.value.kind == "script"
-    told = str(error.value)
-    assert "lesson.yaml" in told
-    assert any(place in line and words in line for line in told.splitlines()), told
+    message = str(error.value)
+    assert "lesson.yaml" in message
+    assert any(position in line and words in line for line in message.splitlines()), message
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from opencode_jupyter.agent.prompt import LAST_STEP
 from opencode_jupyter.agent.scripted import ScriptedModel, call, failure, load, say, thought
 from opencode_jupyter.agent.turns import TextPiece, Turn
 from opencode_jupyter.core.errors import PermissionRejectedError
-from tests.support.script_player import Talk, said, script_of_text
+from tests.support.script_player import Talk, event_parts, script_of_text
 
 pytestmark = pytest.mark.anyio
 LESSON = Path(__file__).parents[3] / "notebooks" / "scripts" / "first-agent.py"
@@ -62,7 +62,7 @@ async def test_the_same_request_gives_the_same_answer_and_a_cell_can_run_again()
     assert once == twice
     fork = Talk(talk.model, session="ses_2")
     fork.turns = talk.turns[:3]  # prompt, calls, results
-    assert said(await fork.ask()) == [("call", "grep", '{"pattern": "b"}')]
+    assert event_parts(await fork.ask()) == [("call", "grep", '{"pattern": "b"}')]
     assert await talk.prompt("Go") == first
     ids = [event.id for event in talk.all if isinstance(event, CallEnd)]
     assert len(ids) == len(set(ids)) == 4
@@ -82,7 +82,7 @@ prompts:
     parts = [
         await talk.prompt(words) for words in ("go on", "Plot sales", "go on", "what?", "then?", "go on", "Plot x")
     ]
-    assert [one[0][1] for one in parts] == [
+    assert [answer[0][1] for answer in parts] == [
         "first",
         "plotting: Plot sales",
         "second",
@@ -134,8 +134,8 @@ async def test_titles_and_summaries_take_no_turn() -> None:
     await talk.prompt("Go")
     talk.agent = "compaction"
     talk.say("Sum it up")
-    told = said(await talk.ask())[0][1]
-    assert "asked: Go" in told and "read: completed" in told
+    summary = event_parts(await talk.ask())[0][1]
+    assert "asked: Go" in summary and "read: completed" in summary
     own = model("turns: [x]\nagents: {title: [My lesson]}")
     assert await Talk(own, agent="title").prompt("Go") == [("text", "My lesson")]
 
@@ -145,9 +145,9 @@ async def test_a_summed_up_conversation_goes_on() -> None:
     question = Turn("user", (TextPiece(SUMMARY_QUESTION),), purpose="summary")
     talk.turns = [question, Turn("assistant", (TextPiece("We did much."),))]
     talk.turns.append(Turn("user", (TextPiece("next"),)))
-    assert said(await talk.ask()) == [("text", "other")]
+    assert event_parts(await talk.ask()) == [("text", "other")]
     talk.turns[2:] = [Turn("user", (TextPiece(LAST_STEP),), purpose="notice")]
-    assert said(await talk.ask()) == [("text", "going on")]
+    assert event_parts(await talk.ask()) == [("text", "going on")]
 
 
 async def test_broken_arguments_go_out_as_they_stand() -> None:
@@ -227,7 +227,7 @@ turns:
             await talk.ask()
         kinds.append((error.value.kind, error.value.status, error.value.retry_after))
     assert kinds == [("rate_limit", 429, 0.5), ("rate_limit", 429, 0.5), ("overloaded", 529, None)]
-    assert said(await talk.ask()) == [("text", "Here I am.")]
+    assert event_parts(await talk.ask()) == [("text", "Here I am.")]
     other = Talk(played, session="ses_2")
     other.say("Go")
     with pytest.raises(ModelError, match="Too many"):
@@ -263,7 +263,7 @@ turns:
     assert error.value.kind == "cut" and error.value.retryable
     assert not any(isinstance(event, (CallEnd, Finish)) for event in parts)
     assert [type(event).__name__ for event in parts[-2:]] == ["CallStart", "CallDelta"]
-    assert said(await talk.ask()) == [("text", "Second try.")]
+    assert event_parts(await talk.ask()) == [("text", "Second try.")]
 
 
 async def test_a_stream_that_breaks_off_behind_a_whole_call_is_a_step() -> None:
@@ -278,7 +278,7 @@ async def test_a_stream_that_breaks_off_behind_a_whole_call_is_a_step() -> None:
     whole.say("Go")
     await whole.step()
     talk.turns = whole.turns
-    assert said(await talk.ask()) == [("text", "Going on.")]
+    assert event_parts(await talk.ask()) == [("text", "Going on.")]
 
 
 async def test_no_turn_left() -> None:
@@ -336,5 +336,5 @@ async def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
         load(LESSON), lambda tool, a: PermissionRejectedError() if tool == "edit" else answer(tool, a)
     ).prompt("area")
     assert refused[-1] == ("text", "I leave it at that, since you refused.")
-    gone = await Talk(load(LESSON), lambda *a: FileNotFoundError("File not found: shapes.py")).prompt("area")
-    assert gone[-1] == ("text", "That did not work: File not found: shapes.py")
+    missing_file = await Talk(load(LESSON), lambda *a: FileNotFoundError("File not found: shapes.py")).prompt("area")
+    assert missing_file[-1] == ("text", "That did not work: File not found: shapes.py")

@@ -8,7 +8,7 @@ import pytest
 
 from opencode_jupyter.agent.errors import ModelError
 from opencode_jupyter.agent.scripted import ScriptedModel, load
-from tests.support.script_player import Talk, said
+from tests.support.script_player import Talk, event_parts
 
 pytestmark = pytest.mark.anyio
 LESSON = """
@@ -126,5 +126,5 @@ async def test_it_is_closed_after_every_request(tmp_path: Path) -> None:
 
     talk = Talk(ScriptedModel(script, speed=0))
     talk.say("Go")
-    assert said(await talk.ask()) == [("text", "one")]
+    assert event_parts(await talk.ask()) == [("text", "one")]
     assert closed == ["Go"]

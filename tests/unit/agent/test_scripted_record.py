@@ -16,7 +16,7 @@ from opencode_jupyter.agent.events import Event, Finish, TextDelta, TextStart
 from opencode_jupyter.agent.model import ModelInfo, Request
 from opencode_jupyter.agent.scripted import Recorder, ScriptedModel, call, failure, load, say, thought
 from opencode_jupyter.agent.scripted.yaml_document import dump, parse
-from tests.support.script_player import Talk, said
+from tests.support.script_player import Talk, event_parts
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +73,7 @@ async def play(model: Any, tmp_path: Path) -> tuple[list[Any], list[Finish]]:
     parts.append(
         await Talk(model, answer, directory=directory, session="ses_child", agent="explore").prompt("look around")
     )
-    parts.append(said(await talk.step()))
+    parts.append(event_parts(await talk.step()))
     parts += [await talk.prompt("again"), await talk.prompt("again")]
     return parts, talk.finishes
 

@@ -173,11 +173,11 @@ async def test_a_recording_holds_no_secret_and_plays_elsewhere(tmp_path: Path, m
         ]
     )
 
-    def talk_in(place: Path, model: Any) -> Talk:
+    def talk_in(folder: Path, model: Any) -> Talk:
         def answer(tool: str, arguments: str) -> str:
-            return f"{place}/a.txt of johanna holds very-own-key-form and password='hunter22'"
+            return f"{folder}/a.txt of johanna holds very-own-key-form and password='hunter22'"
 
-        return Talk(model, answer, directory=str(place))
+        return Talk(model, answer, directory=str(folder))
 
     path = tmp_path / "lesson.yaml"
     await talk_in(first, Recorder(inner, path)).prompt(f"Take very-own-key-form in {first}")

@@ -62,9 +62,9 @@ def test_events_of_a_turn() -> None:
     st.lists(st.sampled_from(["", "x", "call_1_1", "call_1_2", "call_1_2_"])),
     st.sets(st.sampled_from(["x", "call_1_1"])),
 )
-def test_ids_are_never_given_twice(wanted: list[str], used: set[str]) -> None:
-    given_ids = call_ids(tuple(Call("t", {}, id) for id in wanted), used, 1)
-    assert len(set(given_ids)) == len(wanted) and not set(given_ids) & used
+def test_ids_are_never_given_twice(requested: list[str], used: set[str]) -> None:
+    given_ids = call_ids(tuple(Call("t", {}, id) for id in requested), used, 1)
+    assert len(set(given_ids)) == len(requested) and not set(given_ids) & used
 
 
 # ------------------------------------------------------------------ pace
@@ -115,12 +115,12 @@ async def test_it_stops_at_once_and_leaves_the_loop_its_turns(monkeypatch: pytes
     # without waiting the loop still gets its turn in the middle
     talk = Talk(ScriptedModel(["word " * 150], speed=0))
     talk.say("Go")
-    seen = 0
+    count = 0
     ticks: list[int] = []
-    asyncio.get_running_loop().call_soon(lambda: ticks.append(seen))
+    asyncio.get_running_loop().call_soon(lambda: ticks.append(count))
     async for _ in talk.model.stream(talk.request()):
-        seen += 1
-    assert ticks and ticks[0] < seen
+        count += 1
+    assert ticks and ticks[0] < count
 
 
 # ------------------------------------------------------------------ templates

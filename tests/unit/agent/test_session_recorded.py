@@ -55,26 +55,28 @@ async def replayed(folder: Path) -> dict[str, Any]:
 
 def _shape(message: dict[str, Any]) -> list[Any]:
     """What a message is made of: of each part its type, of a call its name, id, state, input and error."""
-    found: list[Any] = []
+    parts_shape: list[Any] = []
     for part in message["parts"]:
         if part["type"] == "tool":
             state = part["state"]
-            found.append(("tool", part["tool"], part["callID"], state["status"], _input(part), state.get("error")))
+            parts_shape.append(
+                ("tool", part["tool"], part["callID"], state["status"], _input(part), state.get("error"))
+            )
         elif part["type"] == "text":
-            found.append(("text", part["text"].strip()))
+            parts_shape.append(("text", part["text"].strip()))
         elif part["type"] == "patch":
-            found.append(("patch", part["files"]))
+            parts_shape.append(("patch", part["files"]))
         else:
-            found.append((part["type"], part.get("reason"), "snapshot" in part))
-    return found
+            parts_shape.append((part["type"], part.get("reason"), "snapshot" in part))
+    return parts_shape
 
 
 def _input(part: dict[str, Any]) -> Any:
     """Ours has tools that theirs has not; the list of them in an error is left out."""
-    given = part["state"]["input"]
+    arguments = part["state"]["input"]
     if part["tool"] == "invalid":
-        return {**given, "error": re.sub(r"Available tools: .*", "Available tools: ...", given["error"])}
-    return given
+        return {**arguments, "error": re.sub(r"Available tools: .*", "Available tools: ...", arguments["error"])}
+    return arguments
 
 
 async def test_the_same_parts_states_names_errors_and_order(tmp_path: Path) -> None:

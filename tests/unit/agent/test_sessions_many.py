@@ -31,12 +31,12 @@ async def test_many_sessions_are_listed(tmp_path: Path) -> None:
     store = Store(path)
     try:
         await store.flush()
-        found = await store.list_sessions("/mine", 20)
-        assert [(row["info"]["title"], row["messages"], row["calls"], row["cost"]) for row in found[:2]] == [
+        listed = await store.list_sessions("/mine", 20)
+        assert [(row["info"]["title"], row["messages"], row["calls"], row["cost"]) for row in listed[:2]] == [
             ("number 1000", 4, 1, 2.0),
             ("number 990", 4, 1, 2.0),
         ]
-        assert len(found) == 20
+        assert len(listed) == 20
         assert [info["title"] for info in await store.find_sessions("number 77")] == ["number 77"]
         assert len(await store.find_sessions(id_of("ses", 77))) == 1
     finally:

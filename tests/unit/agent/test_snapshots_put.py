@@ -35,16 +35,16 @@ async def snapshots(open_workspace: OpenWorkspace) -> Snapshots:
 
 def contents(folder: Path) -> dict[str, tuple[str, bytes]]:
     """Every file below a folder: what it is and what it holds."""
-    found: dict[str, tuple[str, bytes]] = {}
+    entries: dict[str, tuple[str, bytes]] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if name.split(os.sep)[0] == ".git":
             continue
         if path.is_symlink():
-            found[name] = ("link", os.fsencode(path.readlink()))
+            entries[name] = ("link", os.fsencode(path.readlink()))
         elif path.is_file():
-            found[name] = ("run" if path.stat().st_mode & stat.S_IXUSR else "file", path.read_bytes())
-    return found
+            entries[name] = ("run" if path.stat().st_mode & stat.S_IXUSR else "file", path.read_bytes())
+    return entries
 
 
 async def track(snapshots: Snapshots) -> str:
@@ -162,11 +162,11 @@ async def test_all_or_nothing(project: Path, snapshots: Snapshots) -> None:
 async def test_a_snapshot_that_is_gone(project: Path, snapshots: Snapshots) -> None:
     (project / "a").write_text("1")
     await track(snapshots)
-    for gone in ("0" * 40, "nonsense", "--help"):
+    for missing in ("0" * 40, "nonsense", "--help"):
         with pytest.raises(ToolError, match=r"no longer exists|can't be used"):
-            await restore(snapshots, gone)
+            await restore(snapshots, missing)
         with pytest.raises(ToolError, match=r"no longer exists|can't be used"):
-            await revert(snapshots, [{"hash": gone, "files": [str(project / "a")]}])
+            await revert(snapshots, [{"hash": missing, "files": [str(project / "a")]}])
 
 
 NAMES = ["a", "b.txt", "d/x", "d/y", "d/e/z", "d", "link", "sp ace", "new\nline", "big"]

@@ -82,11 +82,11 @@ async def test_same_files_same_tree(project: Path, snapshots: Snapshots) -> None
 
 async def test_a_change_in_the_same_instant_and_of_the_same_size_is_seen(project: Path, snapshots: Snapshots) -> None:
     path = project / "a.txt"
-    seen = set()
+    snapshot_ids = set()
     for i in range(10, 40):
         path.write_text(str(i))
-        seen.add(await snapshots.track())
-    assert len(seen) == 30
+        snapshot_ids.add(await snapshots.track())
+    assert len(snapshot_ids) == 30
 
 
 async def test_odd_names(project: Path, snapshots: Snapshots) -> None:

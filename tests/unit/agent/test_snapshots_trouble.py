@@ -60,7 +60,7 @@ def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> Pa
     return begun
 
 
-async def seen(path: Path) -> None:
+async def wait_for_file(path: Path) -> None:
     end = time.monotonic() + 60
     while not path.exists():
         assert time.monotonic() < end
@@ -69,17 +69,17 @@ async def seen(path: Path) -> None:
 
 def processes(word: str) -> list[str]:
     """Command lines of running processes that contain a word."""
-    found = []
+    lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if word in line:
-                    found.append(line)
-    return found
+                    lines.append(line)
+    return lines
 
 
-async def gone(word: str) -> None:
+async def wait_ended(word: str) -> None:
     """Wait until no process has this word: a killed one may be seen for a moment."""
     async with asyncio.timeout(2):
         while processes(word):
@@ -154,8 +154,8 @@ async def test_a_process_killed_while_it_records(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    await seen(begun)
-    await seen(lock)
+    await wait_for_file(begun)
+    await wait_for_file(lock)
     other.kill()
     await other.wait()
     monkeypatch.undo()
@@ -171,11 +171,11 @@ async def test_a_stop_ends_git_at_once(
     snapshots.shadows.clear()  # the other git is found
     (project / "b").write_text("b")
     task = asyncio.create_task(snapshots.track())
-    await seen(begun)
+    await wait_for_file(begun)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await gone("sleep 31.5")
+    await wait_ended("sleep 31.5")
     monkeypatch.undo()
     snapshots.shadows.clear()
     tree = await snapshots.track()
@@ -189,9 +189,9 @@ async def test_closing_ends_git(project: Path, tmp_path: Path, monkeypatch: pyte
     begun = slow_git(tmp_path, monkeypatch, "sleep 32.5")
     async with Workspace(project, data_dir=tmp_path / "data", store=False) as ws:
         task = asyncio.create_task(ws.service(Snapshots).track())
-        await seen(begun)
+        await wait_for_file(begun)
     assert await asyncio.wait_for(task, 2) is None
-    await gone("sleep 32.5")
+    await wait_ended("sleep 32.5")
 
 
 async def test_an_interrupt_of_the_kernel_does_not_reach_git(
@@ -199,7 +199,7 @@ async def test_an_interrupt_of_the_kernel_does_not_reach_git(
 ) -> None:
     begun = slow_git(tmp_path, monkeypatch, "sleep 0.3")
     task = asyncio.create_task(snapshots.track())
-    await seen(begun)
+    await wait_for_file(begun)
     ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         os.killpg(os.getpgid(0), signal.SIGINT) if os.getpgid(0) == os.getpid() else os.kill(os.getpid(), signal.SIGINT)
@@ -264,7 +264,7 @@ async def test_a_project_that_takes_too_long_gets_none(
     with caplog.at_level(logging.WARNING):
         assert await snapshots.track() is None
     assert begun.exists()
-    await gone("sleep 33.5")
+    await wait_ended("sleep 33.5")
     begun.unlink()
     assert await snapshots.track() is None
     assert not begun.exists(), "it is not tried again"

@@ -39,16 +39,16 @@ async def test_a_rule_that_denies_an_own_tool_holds_for_calls_and_in_a_batch(ope
 
 
 async def test_a_rule_that_asks_for_an_own_tool_asks_once(open_workspace: OpenWorkspace) -> None:
-    asked: list[tuple[str, list[str]]] = []
+    requests: list[tuple[str, list[str]]] = []
 
     def approve(request: Any) -> str:
-        asked.append((request.permission, request.patterns))
+        requests.append((request.permission, request.patterns))
         return "once"
 
     ws = await open_workspace({"permission": {"mine": "ask"}}, approve=approve)
     ws.registry.register(mine)
     assert (await ws.call("mine")).output == "x"
-    assert asked == [("mine", ["*"])]
+    assert requests == [("mine", ["*"])]
 
 
 @tool
@@ -119,17 +119,17 @@ async def test_a_rule_holds_on_every_path_of_a_tool_that_asks_on_one(open_worksp
 
 
 async def test_one_approval_covers_what_the_tool_asks_under_its_id_and_no_deny(open_workspace: OpenWorkspace) -> None:
-    asked: list[list[str]] = []
+    requests: list[list[str]] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.patterns)
+        requests.append(request.patterns)
         return "once"
 
     config = {"permission": {"*": "allow", "sometimes": {"*": "ask", "y": "ask"}}}
     ws = await open_workspace(config, approve=approve)
     ws.registry.register(sometimes)
     await ws.call("sometimes", {"text": "y"})
-    assert asked == [["*"]]
+    assert requests == [["*"]]
     ws.rules.append(Rule("sometimes", "y", "deny"))
     with pytest.raises(PermissionDeniedError):
         await ws.call("sometimes", {"text": "y"})
@@ -194,16 +194,16 @@ def test_asks_is_true_or_false() -> None:
 
 
 async def test_a_tool_that_asks_itself_shows_its_own_patterns(open_workspace: OpenWorkspace) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.patterns)
+        requests.append(request.patterns)
         return "once"
 
     ws = await open_workspace({"permission": {"careful": "ask"}}, approve=approve)
     ws.registry.register(careful)
     await ws.call("careful", {"text": "a"})
-    assert asked == [["a"]]
+    assert requests == [["a"]]
 
 
 async def test_a_tool_that_asks_with_patterns_is_judged_by_them(open_workspace: OpenWorkspace) -> None:

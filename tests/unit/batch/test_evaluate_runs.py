@@ -67,10 +67,10 @@ async def test_files_setup_and_a_command_in_a_folder_of_its_own(ws: Workspace, t
         steps: list[Any] = [[("read", {"filePath": "a.txt"})], [("write", {"filePath": "a.txt", "content": "new"})]]
         return steps[done] if done < 2 else "done"
 
-    seen: list[Path] = []
+    folders: list[Path] = []
 
     def look(case: Case, answer: Any, workspace: Workspace) -> bool:
-        seen.append(workspace.directory)
+        folders.append(workspace.directory)
         return len(answer.calls) == 2
 
     cases = [
@@ -84,8 +84,8 @@ async def test_files_setup_and_a_command_in_a_folder_of_its_own(ws: Workspace, t
     ]
     assert [row["passed"] for row in evaluation.rows] == [True, False]
     assert "not as expected: a.txt" in evaluation.rows[1]["why"]["files_equal"]
-    assert len(set(seen)) == 2
-    assert not any(folder.exists() for folder in seen)
+    assert len(set(folders)) == 2
+    assert not any(folder.exists() for folder in folders)
     assert list(ws.directory.iterdir()) == []
     kept = await ws.evaluate(cases[:1], exact, model=Saying(say), keep=True)
     session = ws.sessions.get(kept.rows[0]["session"])
@@ -155,14 +155,14 @@ async def test_stopped_on_the_way_it_goes_on(ws: Workspace, tmp_path: Path) -> N
 
 async def test_the_order_is_the_seeds(ws: Workspace) -> None:
     async def order(seed: int) -> list[str]:
-        asked: list[str] = []
+        prompts: list[str] = []
 
         def say(request: Request) -> str:
-            asked.append(prompt_of(request))
+            prompts.append(prompt_of(request))
             return right(request)
 
         await ws.evaluate(CASES, exact, model=Saying(say), seed=seed, concurrency=1)
-        return asked
+        return prompts
 
     first = await order(1)
     assert await order(1) == first
@@ -171,10 +171,10 @@ async def test_the_order_is_the_seeds(ws: Workspace) -> None:
 
 
 async def test_a_model_grades(ws: Workspace) -> None:
-    seen: list[Request] = []
+    requests: list[Request] = []
 
     def grade(request: Request) -> Any:
-        seen.append(request)
+        requests.append(request)
         good = "<answer>\n2\n</answer>" in prompt_of(request)
         name = next(tool.name for tool in request.tools)
         return [(name, {"reason": "it is two" if good else "it is not", "score": 1 if good else 0.2})]
@@ -184,7 +184,7 @@ async def test_a_model_grades(ws: Workspace) -> None:
     assert [row["scores"]["model_graded"] for row in evaluation.rows] == [1.0, 0.2]
     assert evaluation.rows[0]["why"] == {"model_graded": "it is two"}
     assert evaluation.rows[0]["grading_cost"] == pytest.approx(120e-6)
-    assert all(len(request.tools) == 1 for request in seen), "the grade is all it can give"
+    assert all(len(request.tools) == 1 for request in requests), "the grade is all it can give"
     children = [session for session in ws.sessions.list() if session.title == "Grading"]
     assert {session.parent_id for session in children} == {row["session"] for row in evaluation.rows}
 
@@ -215,7 +215,7 @@ async def test_the_plot(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"n": 0}, ValueError, "n=0"),
         ({"model": "a", "models": ["b"]}, TypeError, "not both"),
@@ -223,6 +223,6 @@ async def test_the_plot(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"models": ["a", "a"]}, ValueError, "twice"),
     ],
 )
-async def test_bad_options(ws: Workspace, options: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+async def test_bad_options(ws: Workspace, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         await ws.evaluate(CASES, exact, **options)

@@ -114,11 +114,11 @@ async def test_the_failed_ones_again(ws: Workspace) -> None:
     results = await ws.map(["one", "two", "three"], model=model)
     assert isinstance(results[1].error, ModelError)
     broken.clear()
-    asked = model.asked
+    count = model.asked
     again = await results.retry()
     assert again.texts == ["one", "two", "three"]
     assert not again.errors
-    assert model.asked == asked + 1
+    assert model.asked == count + 1
     with pytest.raises(ToolError, match="retry"):
         results.errors.retry()
 
@@ -167,14 +167,14 @@ def _ask(permission: str) -> Any:
 
 
 async def test_who_answers_asks(open_workspace: OpenWorkspace, project: Path) -> None:
-    asked: list[str] = []
+    answered: list[str] = []
 
     def here(request: Any) -> str:
-        asked.append(f"workspace {request.permission}")
+        answered.append(f"workspace {request.permission}")
         return "once"
 
     def mine(request: Any) -> Any:
-        asked.append(f"mine {request.permission}")
+        answered.append(f"mine {request.permission}")
         return ("reject", "not today")
 
     ws = await open_workspace({"permission": {"edit": "ask"}}, approve=here)
@@ -185,11 +185,11 @@ async def test_who_answers_asks(open_workspace: OpenWorkspace, project: Path) ->
     results = await ws.map(
         ["write c", ("write", {"filePath": "f", "content": "f"})], model=Saying(writes), on_ask="reject"
     )
-    assert asked == ["workspace edit", "mine edit"]
+    assert answered == ["workspace edit", "mine edit"]
     assert isinstance(results[1].error, PermissionCorrectedError)
     assert "denies every permission request" in str(results[1].error)
     await ws.call("write", {"filePath": "e", "content": "e"})  # the workspace is as it was
-    assert asked[2:] == ["workspace edit"]
+    assert answered[2:] == ["workspace edit"]
     assert ws.permissions.approve is here
     assert not any((project / name).exists() for name in ("b.txt", "c.txt", "f"))
 
@@ -266,7 +266,7 @@ async def test_too_many_requests_hold_back_the_others(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requests", "said"),
+    ("requests", "message"),
     [
         ("a text", "a list of requests"),
         ([1], "request 0 is 1"),
@@ -276,13 +276,13 @@ async def test_too_many_requests_hold_back_the_others(ws: Workspace) -> None:
         ([("read", "a.txt")], "the arguments of read must be a dict"),
     ],
 )
-async def test_what_is_no_request(ws: Workspace, requests: Any, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+async def test_what_is_no_request(ws: Workspace, requests: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         ws.map(requests)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"concurrency": 0}, "concurrency=0"),
         ({"on_error": "x"}, "on_error"),
@@ -290,8 +290,8 @@ async def test_what_is_no_request(ws: Workspace, requests: Any, said: str) -> No
         ({"isolate": "x"}, "isolate"),
     ],
 )
-async def test_what_options_do_not_take(ws: Workspace, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+async def test_what_options_do_not_take(ws: Workspace, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         ws.map(["a"], **options)
 
 

@@ -100,10 +100,10 @@ async def test_registered_tools_and_rules_are_there_in_a_copy(ws: Workspace) -> 
 
 
 async def test_a_run_in_a_copy_asks_through_the_workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request)
+        requests.append(request)
         return "always"
 
     config = {"permission": {"edit": "ask"}, "snapshot": False}
@@ -112,7 +112,7 @@ async def test_a_run_in_a_copy_asks_through_the_workspace(open_workspace: OpenWo
     ws = await open_workspace(config, directory=folder, approve=approve)
     results = await ws.map(["one", "two"], model=Saying(edits), isolate="copy", concurrency=1)
     assert not results.errors
-    assert [request.session_id for request in asked] == [results[0].session], "allowed for the session: of all"
+    assert [request.session_id for request in requests] == [results[0].session], "allowed for the session: of all"
     await ws.call("write", {"filePath": "x.txt", "content": "x"})
     assert not ws.permissions.pending()
 

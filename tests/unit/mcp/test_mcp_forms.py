@@ -32,15 +32,15 @@ def field(name: str) -> FormField:
 
 
 def test_each_field_is_a_question_and_the_first_says_who_asks() -> None:
-    asked = form_questions("demo", "Fill this in", form_fields(SCHEMA), {"age": "'x' is not a whole number."})
-    assert asked[0].question.startswith("The MCP server demo asks: Fill this in\nYour name")
-    assert "0 or more, 150 or less" in asked[1].question
-    assert asked[1].question.endswith("'x' is not a whole number.")
-    assert [o.label for o in asked[3].options] == ["Yes", "No"]
-    assert [o.label for o in asked[4].options] == ["red", "green"]
-    assert [o.label for o in asked[5].options] == ["small", "large"]
-    assert asked[6].multiple
-    assert [q.custom for q in asked] == [True, True, True, False, False, False, False]
+    questions = form_questions("demo", "Fill this in", form_fields(SCHEMA), {"age": "'x' is not a whole number."})
+    assert questions[0].question.startswith("The MCP server demo asks: Fill this in\nYour name")
+    assert "0 or more, 150 or less" in questions[1].question
+    assert questions[1].question.endswith("'x' is not a whole number.")
+    assert [o.label for o in questions[3].options] == ["Yes", "No"]
+    assert [o.label for o in questions[4].options] == ["red", "green"]
+    assert [o.label for o in questions[5].options] == ["small", "large"]
+    assert questions[6].multiple
+    assert [q.custom for q in questions] == [True, True, True, False, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ WORDS = ("title", "type", "enum", "oneOf", "items", "minimum", "maximum", "minLe
 @given(st.dictionaries(st.text(min_size=1, max_size=4), st.dictionaries(st.sampled_from(WORDS), ANY), max_size=3))
 def test_any_form_of_a_server_can_be_asked(properties: dict[str, Any]) -> None:
     for field in form_fields({"properties": properties}):
-        [asked] = parse_questions([field.question()])
-        for answer in ([option.label for option in asked.options[:1]], ["0"], []):
+        [question] = parse_questions([field.question()])
+        for answer in ([option.label for option in question.options[:1]], ["0"], []):
             with contextlib.suppress(ValueError):
                 field.value(answer)

@@ -320,9 +320,9 @@ async def test_a_failed_login_leaves_the_old_one(ws: Workspace, server: AuthServ
 
 async def test_two_logins_at_once(ws: Workspace, server: AuthServer) -> None:
     logins = ws.service(Logins)
-    both = [await logins.begin(ServerSpec(name, url=server.mcp)) for name in ("one", "two")]
-    assert both[0].redirect.uri != both[1].redirect.uri  # the second finds the port taken
-    for login in both:
+    begun = [await logins.begin(ServerSpec(name, url=server.mcp)) for name in ("one", "two")]
+    assert begun[0].redirect.uri != begun[1].redirect.uri  # the second finds the port taken
+    for login in begun:
         assert "close this page" in await asyncio.to_thread(browse, await login.wait_for_url())
         assert (await login.wait()).startswith("Logged in")
 

@@ -155,8 +155,8 @@ async def test_ports() -> None:
     elsewhere = await open_redirect("https://example.org/back", fixed=True)
     assert not elsewhere.listening
     assert elsewhere.uri == "https://example.org/back"
-    for one in (first, second, fixed, elsewhere):
-        await one.close()
+    for listener in (first, second, fixed, elsewhere):
+        await listener.close()
 
 
 @settings(max_examples=50, deadline=None)

@@ -127,15 +127,15 @@ def test_the_forms_are_what_the_protocol_takes() -> None:
 
 def test_answers() -> None:
     options = (Choice("red"), Choice("blue"))
-    asked = [
+    questions = [
         Question("a", "", options),
         Question("b", "", options, multiple=True),
         Question("c", "", options, custom=False),
     ]
     content: dict[str, Any] = {"q1": "red", "q1_other": "green", "q2_2": True, "q3": "green", "q3_other": "green"}
     result = types.ElicitResult(action="accept", content=content)
-    assert forms.read_answers(result, QuestionRequest("que_1", "ses_1", asked)) == [["green"], ["blue"], []]
-    assert forms.read_answers(types.ElicitResult(action="cancel"), QuestionRequest("que_1", "ses_1", asked)) is None
+    assert forms.read_answers(result, QuestionRequest("que_1", "ses_1", questions)) == [["green"], ["blue"], []]
+    assert forms.read_answers(types.ElicitResult(action="cancel"), QuestionRequest("que_1", "ses_1", questions)) is None
 
 
 # ---------------------------------------------------------------------- results

@@ -28,24 +28,24 @@ async def events_until(path: Path, event: str) -> list[Any]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("colour", ["def", "async def"])
 async def test_an_event_hook_hears_every_event_in_order(plugin_folders: PluginFolders, colour: str) -> None:
-    seen = plugin_folders.root / "seen"
+    record = plugin_folders.root / "seen"
     code = f"""
 __all__ = ["plugin"]
 def plugin(input):
     {colour} event(input): recording_code(input)
     return {{"event": event}}
 """
-    plugin_folders.write(plugin_folders.own / "plugin" / "ear.py", recording_code(seen) + code)
+    plugin_folders.write(plugin_folders.own / "plugin" / "ear.py", recording_code(record) + code)
     async with plugin_folders.open() as ws:
         await ws.call("list", {})
         ws.bus.publish("todo.updated", {"sessionID": "s", "todos": []})
-        events = await events_until(seen, "todo.updated")
+        events = await events_until(record, "todo.updated")
         updates = [event["properties"]["part"] for event in events if event["type"] == "message.part.updated"]
         statuses = [part["state"]["status"] for part in updates if part["tool"] == "list"]
         assert statuses[-2:] == ["running", "completed"]
         assert events[-1] == {"type": "todo.updated", "properties": {"sessionID": "s", "todos": []}}
     if colour == "def":
-        await events_until(seen, "server.instance.disposed")
+        await events_until(record, "server.instance.disposed")
 
 
 @pytest.mark.anyio

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("form", ["dict", "object"])
 async def test_before_and_after_see_and_change_a_call(plugin_folders: PluginFolders, form: str) -> None:
-    seen = plugin_folders.root / "seen"
+    record = plugin_folders.root / "seen"
     plugin_folders.write(plugin_folders.project / "a.txt", "hello")
     code = """
 __all__ = ["plugin"]
@@ -37,13 +37,13 @@ class Hooks:
 async def plugin(input):
     return """
     made = {"dict": '{"tool.execute.before": before, "tool.execute.after": after}', "object": "Hooks()"}
-    plugin_folders.write(plugin_folders.own / "plugin" / "p.py", recording_code(seen) + code + made[form])
+    plugin_folders.write(plugin_folders.own / "plugin" / "p.py", recording_code(record) + code + made[form])
     async with plugin_folders.open() as ws:
         result = await ws.call("read", {"filePath": "b.txt"})
         assert running(ws) == ["p"]
     assert (result.title, result.metadata["by"]) == ("another title", "plugin")
     assert "HELLO" in result.output
-    (_, first, before), (_, second, after) = recorded(seen)
+    (_, first, before), (_, second, after) = recorded(record)
     assert set(first) == {"tool", "sessionID", "callID"}
     assert first["tool"] == "read"
     assert before == {"args": {"filePath": "b.txt"}}
@@ -174,9 +174,9 @@ async def test_a_hook_can_not_end_the_process(plugin_folders: PluginFolders) -> 
 
 
 async def test_a_definition_is_changed_and_a_failing_hook_takes_no_tool_away(plugin_folders: PluginFolders) -> None:
-    seen = plugin_folders.root / "seen"
+    record = plugin_folders.root / "seen"
     code = (
-        recording_code(seen)
+        recording_code(record)
         + """
 __all__ = ["plugin"]
 def plugin(input):
@@ -196,7 +196,7 @@ def plugin(input):
         assert any(
             "its hook tool.definition failed: ValueError: no glob" in row["advice"] for row in plugins_of(ws).describe()
         )
-    assert [{"toolID": "read"}, ["description", "parameters"]] in recorded(seen)
+    assert [{"toolID": "read"}, ["description", "parameters"]] in recorded(record)
 
 
 # ---------------------------------------------------------------------- permission.ask
@@ -259,21 +259,21 @@ async def test_the_last_plugin_to_change_the_answer_decides_and_ask_leaves_it_to
 ) -> None:
     decider(plugin_folders, "a", "deny")
     decider(plugin_folders, "b", "allow")
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def approve(request: Any) -> str:
-        asked.append(request)
+        requests.append(request)
         return "once"
 
     async with plugin_folders.open(config=ASKING, approve=approve) as ws:
         call = ws.start("write", {"filePath": "a.txt", "content": "x"})
         await call.run()
         assert call.part.decisions[-1].by == "plugin b"
-        assert not asked
+        assert not requests
         decider(plugin_folders, "c", "ask")
         call = ws.start("write", {"filePath": "a.txt", "content": "y"})
         await call.run()
-        assert len(asked) == 1
+        assert len(requests) == 1
         assert call.part.decisions[-1].by == "approve"
 
 
@@ -289,10 +289,10 @@ async def test_a_failing_permission_hook_refuses(plugin_folders: PluginFolders) 
 
 async def test_no_plugin_answers_whether_code_is_trusted(plugin_folders: PluginFolders) -> None:
     decider(plugin_folders, "yes", "allow")
-    asked: list[str] = []
+    permissions: list[str] = []
 
     def approve(request: Any) -> str:
-        asked.append(request.permission)
+        permissions.append(request.permission)
         return "reject"
 
     async with plugin_folders.open(approve=approve) as ws:
@@ -300,4 +300,4 @@ async def test_no_plugin_answers_whether_code_is_trusted(plugin_folders: PluginF
         call = ws.start("list", {})
         with pytest.raises(PermissionRejectedError):
             await call.ask_trust("trust", "some file", {})
-    assert asked == ["trust"]
+    assert permissions == ["trust"]

@@ -144,9 +144,9 @@ async def test_later_folders_win(tool_folders: ToolFolders, monkeypatch: pytest.
     async with tool_folders.open(deep) as ws:
         # the last folder has one file only, the others all of those after them too
         assert [await call_output(ws, f"t{i}") for i in range(5)] == list(folders)
-        asked = [Path(a["pattern"]).parts[-4:-2] for a in tool_folders.asked]
-        assert {parts[-1] for parts in asked} == {".opencode"}
-        assert len(asked) == len({a["pattern"] for a in tool_folders.asked})
+        parents = [Path(a["pattern"]).parts[-4:-2] for a in tool_folders.asked]
+        assert {parts[-1] for parts in parents} == {".opencode"}
+        assert len(parents) == len({a["pattern"] for a in tool_folders.asked})
         messages = [p.message for p in files_of(ws).problems()]
         assert any("is hidden by that of" in m for m in messages)
 

@@ -46,11 +46,11 @@ async def test_a_project_is_asked_for_once_and_remembered(tool_folders: ToolFold
     async with tool_folders.open() as ws:
         assert await call_output(ws, "t_say") == "one"
         assert "t_say" in await custom(ws)
-    (asked,) = tool_folders.asked
-    assert asked["pattern"] == asked["filepath"] == str(path)
-    assert asked["kind"] == "tool file"
-    assert asked["content"] == plain("one")
-    assert asked["ids"] == ["t_say"]
+    (request,) = tool_folders.asked
+    assert request["pattern"] == request["filepath"] == str(path)
+    assert request["kind"] == "tool file"
+    assert request["content"] == plain("one")
+    assert request["ids"] == ["t_say"]
 
 
 async def test_nothing_runs_before_it_is_trusted(tool_folders: ToolFolders) -> None:

@@ -59,12 +59,12 @@ print("end")
 '''
 
 
-def found(source: str) -> dict[str, tuple[str, int, int]]:
+def pieces_of(source: str) -> dict[str, tuple[str, int, int]]:
     return {p.symbol: (p.kind, p.line, p.end_line) for p in python_pieces(source) if p.symbol}
 
 
 def test_python_definitions() -> None:
-    assert found(SOURCE) == {
+    assert pieces_of(SOURCE) == {
         "Shape": ("class", 13, 26),
         "Shape.area": ("method", 18, 25),
         "Shape.area.inner": ("function", 23, 24),
@@ -97,17 +97,17 @@ def _with_comments(lines: list[str], node: ast.FunctionDef | ast.AsyncFunctionDe
 @pytest.mark.parametrize("path", sorted(Path(opencode_jupyter.__file__).parent.rglob("*.py")), ids=lambda p: p.name)
 def test_agrees_with_pythons_own_parser(path: Path) -> None:
     source = path.read_text()
-    wanted = set()
+    expected = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             doc = (ast.get_docstring(node, clean=False) or "").strip()[:20]
-            wanted.add((node.name, _with_comments(source.split("\n"), node), doc))
+            expected.add((node.name, _with_comments(source.split("\n"), node), doc))
     got = {
         (p.symbol.rpartition(".")[2], p.end_line, p.doc[:20])
         for p in python_pieces(source)
         if p.kind in ("function", "method", "class")
     }
-    assert got == wanted
+    assert got == expected
 
 
 @settings(max_examples=300, deadline=None)
@@ -208,7 +208,7 @@ def test_a_binary_file_has_no_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("identifier", "wanted"),
+    ("identifier", "expected"),
     [
         ("readLines", ["read", "lines"]),
         ("read_lines", ["read", "line"]),
@@ -217,8 +217,8 @@ def test_a_binary_file_has_no_pieces() -> None:
         ("naïve", ["naïve"]),
     ],
 )
-def test_identifiers_are_taken_apart(identifier: str, wanted: list[str]) -> None:
-    assert list(parts(identifier)) == [stem(word) for word in wanted]
+def test_identifiers_are_taken_apart(identifier: str, expected: list[str]) -> None:
+    assert list(parts(identifier)) == [stem(word) for word in expected]
 
 
 @pytest.mark.parametrize(

@@ -102,21 +102,21 @@ pytestmark = pytest.mark.anyio
 
 async def test_answers_find_their_questions_in_any_order() -> None:
     server = Server()
-    asked = [asyncio.ensure_future(server.connection.request("double", n, 5)) for n in range(10)]
+    requests = [asyncio.ensure_future(server.connection.request("double", n, 5)) for n in range(10)]
     await asyncio.sleep(0)
     for message in reversed(server.sent):
         server.say(id=message["id"], result=message["params"] * 2)
-    assert await asyncio.gather(*asked) == [n * 2 for n in range(10)]
+    assert await asyncio.gather(*requests) == [n * 2 for n in range(10)]
 
 
 async def test_an_error_is_raised_with_its_code() -> None:
     server = Server()
-    asked = asyncio.ensure_future(server.connection.request("x", None, 5))
+    request = asyncio.ensure_future(server.connection.request("x", None, 5))
     await asyncio.sleep(0)
     assert "params" not in server.sent[0]
     server.say(id=server.sent[0]["id"], error={"code": -32801, "message": "changed"})
     with pytest.raises(RpcError, match="changed") as caught:
-        await asked
+        await request
     assert caught.value.code == -32801
 
 
@@ -127,28 +127,28 @@ async def test_too_late_hung_and_cancelled(monkeypatch: pytest.MonkeyPatch) -> N
         await server.connection.request("x", {}, 0.05)
     assert server.sent[-1] == {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": server.sent[0]["id"]}}
 
-    asked = asyncio.ensure_future(server.connection.request("y", {}, 0.02))
+    request = asyncio.ensure_future(server.connection.request("y", {}, 0.02))
     await asyncio.sleep(0.04)
     server.say(id=server.sent[-1]["params"]["id"], error={"code": -32800, "message": "cancelled"})
     with pytest.raises(TimeoutError) as caught:
-        await asked
+        await request
     assert not isinstance(caught.value, HungError)
 
-    asked = asyncio.ensure_future(server.connection.request("z", {}, 5))
+    request = asyncio.ensure_future(server.connection.request("z", {}, 5))
     await asyncio.sleep(0)
-    asked.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await request
     assert server.sent[-1]["method"] == "$/cancelRequest"
     server.say(id=server.sent[-1]["params"]["id"], result=1)  # late: nobody waits
 
 
 async def test_the_end_of_the_connection_ends_every_wait() -> None:
     server = Server()
-    asked = [asyncio.ensure_future(server.connection.request("x", n, 5)) for n in range(3)]
+    requests = [asyncio.ensure_future(server.connection.request("x", n, 5)) for n in range(3)]
     await asyncio.sleep(0)
     server.connection.close(ServerFailedError("gone"))
-    assert {str(e) for e in await asyncio.gather(*asked, return_exceptions=True)} == {"gone"}
+    assert {str(e) for e in await asyncio.gather(*requests, return_exceptions=True)} == {"gone"}
     with pytest.raises(ServerFailedError, match="gone"):
         await server.connection.request("x", None, 5)
     with pytest.raises(ServerFailedError, match="gone"):

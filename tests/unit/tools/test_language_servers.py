@@ -86,7 +86,7 @@ def test_switching_off_and_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "words"),
     [
         ("yes", "lsp is 'yes'"),
         ({"x": 3}, "lsp.x is 3"),
@@ -96,9 +96,9 @@ def test_switching_off_and_on() -> None:
         ({"ty": {"command": ["ty", 3]}}, "lsp.ty.command"),
     ],
 )
-def test_mistakes_in_the_config_are_told(config: Any, said: str) -> None:
+def test_mistakes_in_the_config_are_told(config: Any, words: str) -> None:
     made = servers.table(config)
-    assert said in made.problems[0]
+    assert words in made.problems[0]
     assert next(s.name for s in made.serving(Path("x.py"))) == "ty"
 
 

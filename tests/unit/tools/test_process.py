@@ -38,7 +38,7 @@ async def run(command: str, cwd: Path | str = "/") -> tuple[Exit, str]:
 
 def alive(marker: str) -> list[int]:
     """Processes whose command line contains `marker`."""
-    found = []
+    pids = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -47,8 +47,8 @@ def alive(marker: str) -> list[int]:
             except OSError:
                 continue
             if marker in line and state != "Z" and int(name) != os.getpid():
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids
 
 
 async def none_alive(marker: str, seconds: float = 1.0) -> bool:
@@ -257,16 +257,16 @@ async def test_nothing_outlives_the_kernel(number: signal.Signals) -> None:
 
 
 async def test_it_works_on_a_loop_in_another_thread() -> None:
-    seen: list[str] = []
+    outputs: list[str] = []
 
     def work() -> None:
-        seen.append(asyncio.run(run("echo there"))[1])
+        outputs.append(asyncio.run(run("echo there"))[1])
 
     thread = threading.Thread(target=work)
     thread.start()
     while thread.is_alive():
         await anyio.sleep(0.01)
-    assert seen == ["there\n"]
+    assert outputs == ["there\n"]
 
 
 @linux
@@ -289,7 +289,7 @@ async def test_process_groups_where_there_are_no_supervisors(monkeypatch: pytest
 
 
 def test_the_environment_is_cleaned() -> None:
-    given = {
+    environment = {
         "PATH": "/bin",
         "KEYBOARD": "de",
         "TOKENIZERS_PARALLELISM": "false",
@@ -316,12 +316,12 @@ def test_the_environment_is_cleaned() -> None:
         "FORCE_COLOR": "1",
         "PAGER": "less",
     }
-    clean = clean_environment(given, extra={"X": "1"})
+    clean = clean_environment(environment, extra={"X": "1"})
     usual = {"PATH", "LC_ALL", "VIRTUAL_ENV", "CONDA_PREFIX", "https_proxy", "SSL_CERT_FILE", "OPENCODE_CONFIG"}
-    assert set(clean) & set(given) == {*usual, "PAGER"}
+    assert set(clean) & set(environment) == {*usual, "PAGER"}
     assert (clean["PAGER"], clean["TERM"], clean["GIT_TERMINAL_PROMPT"], clean["X"]) == ("cat", "dumb", "0", "1")
-    assert clean_environment(given, keep=["GITHUB_*"])["GITHUB_TOKEN"] == "s"
-    assert "MY_SECRET" in clean_environment(given, keep=True)
+    assert clean_environment(environment, keep=["GITHUB_*"])["GITHUB_TOKEN"] == "s"
+    assert "MY_SECRET" in clean_environment(environment, keep=True)
 
 
 @linux

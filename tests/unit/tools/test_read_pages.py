@@ -34,13 +34,15 @@ def test_equals_a_plain_split(
     whole = data.split(b"\n")
     if whole[-1] == b"":
         whole.pop()
-    wanted = [(line[:-1] if line.endswith(b"\r") else line).decode("utf-8", "replace") for line in whole]
+    expected = [(line[:-1] if line.endswith(b"\r") else line).decode("utf-8", "replace") for line in whole]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(read_module, "CHUNK", chunk)
         got = read(tmp_path_factory.getbasetemp(), data, first, limit)
-    assert got.lines == wanted[first - 1 : first - 1 + limit]
-    assert got.total == len(wanted)
-    assert got.more == ((bool(wanted) and first - 1 + limit < len(wanted)) or (not got.lines and first <= len(wanted)))
+    assert got.lines == expected[first - 1 : first - 1 + limit]
+    assert got.total == len(expected)
+    assert got.more == (
+        (bool(expected) and first - 1 + limit < len(expected)) or (not got.lines and first <= len(expected))
+    )
 
 
 def test_a_line_is_cut_at_2000_units(tmp_path: Path) -> None:
