@@ -135,8 +135,8 @@ def judge(case: dict[str, Any], outcome: Outcome, folder: Path, allowed: dict[st
         allowed: fields in which ours differs by decision, with what they must be instead (a text may be a pattern).
     """
     answers = [here(answer, folder) for answer in case["answers"]]
-    wanted = [{**answer, **(allowed or {})} for answer in answers]
-    differences = [_differences(answer, outcome) for answer in wanted]
+    expected = [{**answer, **(allowed or {})} for answer in answers]
+    differences = [_differences(answer, outcome) for answer in expected]
     if not all(differences):
         return None
     return "\n".join(differences[-1])

@@ -124,16 +124,16 @@ async def test_a_patch_of_more_files_than_are_remembered_is_undone_whole(workspa
 
 
 async def test_events(workspace: Workspace, files: Path) -> None:
-    seen: list[tuple[str, str, Any]] = []
+    published: list[tuple[str, str, Any]] = []
 
     def note(event: dict[str, Any]) -> None:
-        given = event["properties"]
-        seen.append((event["type"], os.path.relpath(given["file"], files), given.get("event")))
+        properties = event["properties"]
+        published.append((event["type"], os.path.relpath(properties["file"], files), properties.get("event")))
 
     workspace.bus.subscribe("file.edited", note)
     workspace.bus.subscribe("file.watcher.updated", note)
     await patch(workspace, *ALL)
-    assert seen == [
+    assert published == [
         ("file.edited", "nested/new.txt", None),
         ("file.edited", "modify.txt", None),
         ("file.edited", "to/moved.txt", None),
@@ -146,14 +146,14 @@ async def test_events(workspace: Workspace, files: Path) -> None:
 
 
 async def test_only_files_that_are_left_are_told_of_as_edited(workspace: Workspace, files: Path) -> None:
-    seen: list[str] = []
-    workspace.bus.subscribe("file.edited", lambda event: seen.append(Path(event["properties"]["file"]).name))
+    edited: list[str] = []
+    workspace.bus.subscribe("file.edited", lambda event: edited.append(Path(event["properties"]["file"]).name))
     await patch(
         workspace,
         *("*** Add File: gone", "+x", "*** Delete File: gone"),
         *("*** Add File: first", "+x", "*** Update File: first", "*** Move to: second"),
     )
-    assert seen == ["second"] and "gone" not in tree(files)
+    assert edited == ["second"] and "gone" not in tree(files)
 
 
 async def test_a_formatter_s_work_is_in_the_diff_and_undone_with_it(workspace: Workspace, files: Path) -> None:
@@ -419,7 +419,7 @@ async def test_parallel_patches_and_edits_of_the_same_files_all_count(workspace:
         (workspace.directory / name).write_text("".join(f"line {n}\n" for n in range(20)))
         workspace.files.read(workspace.sessions.default.id, workspace.directory / name)
 
-    async def one(n: int) -> None:
+    async def change(n: int) -> None:
         names = "ab" if n % 2 else "ba"
         if n % 5:
             await patch(
@@ -428,12 +428,12 @@ async def test_parallel_patches_and_edits_of_the_same_files_all_count(workspace:
             )
         else:
             for name in names:
-                given = {"filePath": name, "oldString": f"line {n}\n", "newString": f"LINE {n}\n"}
-                await workspace.call("edit", given)
+                arguments = {"filePath": name, "oldString": f"line {n}\n", "newString": f"LINE {n}\n"}
+                await workspace.call("edit", arguments)
 
     async with anyio.create_task_group() as group:
         for n in range(20):
-            group.start_soon(one, n)
+            group.start_soon(change, n)
     for name in "ab":
         assert (workspace.directory / name).read_text() == "".join(f"LINE {n}\n" for n in range(20))
 

@@ -74,7 +74,7 @@ def test_programs_that_start_were_named_or_approval_was_requested(tmp_path: Path
     seed = int(os.environ.get("DIFFERENTIAL_SEED", "1"))
     generator, compared = Lines(seed), 0
     unnamed: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    all_programs: set[str] = set()
     while compared < LINES:
         lines = [line for line in (generator.make() for _ in range(BATCH * 6)) if len(line) < 400]
         analysed = [
@@ -87,6 +87,6 @@ def test_programs_that_start_were_named_or_approval_was_requested(tmp_path: Path
             compared += 1
             if more := set(programs) - names - {helper for name, helper in HELPERS.items() if name in line}:
                 unnamed[line] = sorted(more)
-            seen.update(programs)
-    assert {"alpha", "beta", "gamma", "env", "xargs"} <= seen
+            all_programs.update(programs)
+    assert {"alpha", "beta", "gamma", "env", "xargs"} <= all_programs
     assert unnamed == {}

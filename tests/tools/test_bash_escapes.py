@@ -36,8 +36,8 @@ RULES: dict[str, dict[str, str]] = {
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project that the lines were written for, beside a folder with a secret and a repository."""
     home, folder, outside = tmp_path / "home", tmp_path / "project", tmp_path / "outside"
-    for place in (home, folder / "hooks", folder / "ocdir" / "tool", folder / "src", outside / "repo"):
-        place.mkdir(parents=True)
+    for path in (home, folder / "hooks", folder / "ocdir" / "tool", folder / "src", outside / "repo"):
+        path.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     (outside / "secret.txt").write_text("secret\n")
     for name in ("a.txt", "C", "x.c", "a.po", "oc.json", "hooks/post-checkout", "ocdir/tool/prog.py", "prog.py"):

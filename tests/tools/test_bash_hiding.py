@@ -75,17 +75,17 @@ async def test_nothing_has_happened_when_it_asks(open_workspace: OpenWorkspace, 
 
 @pytest.mark.anyio
 async def test_a_refused_command_is_not_asked_for_first(open_workspace: OpenWorkspace, tmp_path: Path) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def approve(request: object) -> str:
-        asked.append(str(request))
+        requests.append(str(request))
         return "once"
 
     rules = {"bash": {"*": "ask", "rm *": "deny"}, "external_directory": "ask"}
     ws = await open_workspace({"permission": rules}, directory=tmp_path, approve=approve, store=False)
     with pytest.raises(Exception, match="prevents"):
         await ws.call("bash", {"command": "cat /etc/hostname && rm x", "description": "d"})
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ async def test_always_for_one_command_lets_no_hidden_one_go_on(open_workspace: O
         with anyio.fail_after(20):
             group.start_soon(run, "time ls victim")
             group.start_soon(run, "time rm victim")
-            while len(asked := ws.permissions.pending()) < 2:
+            while len(pending := ws.permissions.pending()) < 2:
                 await anyio.sleep(0.01)
-            first = next(one for one in asked if one.patterns[0].startswith("time ls"))
-            other = next(one for one in asked if one is not first)
+            first = next(request for request in pending if request.patterns[0].startswith("time ls"))
+            other = next(request for request in pending if request is not first)
             ws.permissions.reply(first.id, "always", patterns=["time *"])
             while not (again := ws.permissions.pending()) or again[0].id == other.id:
                 await anyio.sleep(0.01)

@@ -232,17 +232,17 @@ async def test_a_notebooks_cell_is_shown_as_code(ws: Workspace, project: Path) -
 async def test_progress_is_told(ws: Workspace, project: Path) -> None:
     for i in range(100):
         (project / f"m{i}.py").write_text(f"def handler{i}(): pass\n")
-    seen: list[Any] = []
+    reports: list[Any] = []
 
     def note(part: Any) -> None:
         metadata = getattr(part.state, "metadata", None)
         if metadata and "progress" in metadata:
-            seen.append(metadata["progress"])
+            reports.append(metadata["progress"])
 
     await ws.call("codesearch", {"query": "handler"}, on_update=note)
-    assert seen
-    assert seen[0]["total"] == 101
-    assert "files" in seen[0]["message"]
+    assert reports
+    assert reports[0]["total"] == 101
+    assert "files" in reports[0]["message"]
 
 
 async def test_a_stopped_search_can_be_made_again(ws: Workspace, project: Path) -> None:

@@ -214,17 +214,17 @@ async def test_parallel_edits_of_one_file_all_count(workspace: Workspace) -> Non
 async def test_events_come_before_the_result_and_a_formatter_s_work_is_in_the_diff(workspace: Workspace) -> None:
     path = workspace.directory / "f.py"
     path.write_text("x=1\n")
-    seen: list[Any] = []
+    events: list[Any] = []
 
     async def formatter(event: dict[str, Any]) -> None:
         await anyio.sleep(0.02)
         path.write_text("x = 2\n")
-        seen.append(event)
+        events.append(event)
 
     workspace.bus.subscribe("file.edited", formatter)
-    workspace.bus.subscribe("file.watcher.updated", seen.append)
+    workspace.bus.subscribe("file.watcher.updated", events.append)
     result = await edit(workspace, "f.py", "1", "2")
-    assert seen == [
+    assert events == [
         {"type": "file.edited", "properties": {"file": str(path)}},
         {"type": "file.watcher.updated", "properties": {"file": str(path), "event": "change"}},
     ]

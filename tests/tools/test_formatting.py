@@ -24,9 +24,9 @@ def opened(project: Path, tmp_path: Path, formatter: Any = None) -> Workspace:
 
 def script(tmp_path: Path, text: str) -> list[str]:
     """A formatter's command that runs a few lines of Python on ``path``."""
-    place = tmp_path / f"formatter{len(list(tmp_path.glob('formatter*')))}.py"
-    place.write_text("import os, sys, time\nfrom pathlib import Path\npath = Path(sys.argv[-1])\n" + text)
-    return [sys.executable, "-S", str(place), "$FILE"]
+    program = tmp_path / f"formatter{len(list(tmp_path.glob('formatter*')))}.py"
+    program.write_text("import os, sys, time\nfrom pathlib import Path\npath = Path(sys.argv[-1])\n" + text)
+    return [sys.executable, "-S", str(program), "$FILE"]
 
 
 def entry(command: list[str], *extensions: str, **more: Any) -> dict[str, Any]:
@@ -122,7 +122,7 @@ async def test_ruff_only_where_a_project_wants_it(
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "wanted"),
+    ("name", "files", "enabled"),
     [
         ("ruff", {"pyproject.toml": "[tool.black]\n"}, False),
         ("ruff", {"pyproject.toml": "[tool.ruff.lint]\n"}, True),
@@ -141,7 +141,7 @@ async def test_ruff_only_where_a_project_wants_it(
         ("gofmt", {}, True),
     ],
 )
-def test_what_enables_a_formatter(project: Path, name: str, files: dict[str, str], wanted: bool) -> None:
+def test_what_enables_a_formatter(project: Path, name: str, files: dict[str, str], enabled: bool) -> None:
     deep = project / "a" / "b"
     deep.mkdir(parents=True)
     for file, text in files.items():
@@ -149,7 +149,7 @@ def test_what_enables_a_formatter(project: Path, name: str, files: dict[str, str
     (project.parent / "biome.json").touch()  # above the checkout: not looked at
     (project.parent / ".ruff.toml").touch()
     [formatter] = [f for f in BUILTIN if f.name == name]
-    assert formatter.enabled(ProjectFolders(deep, project)) is wanted
+    assert formatter.enabled(ProjectFolders(deep, project)) is enabled
 
 
 def test_the_config_is_laid_over_the_table(caplog: pytest.LogCaptureFixture) -> None:

@@ -62,15 +62,15 @@ async def test_include_and_path(workspace: Workspace, project: Path, engine: str
     make(project, "src/b.ts", "foo\n")
     make(project, "c.txt", "foo\n")
 
-    async def found(**options: str) -> set[str]:
+    async def search(**options: str) -> set[str]:
         records = (await workspace.call("grep", {"pattern": "foo", **options})).records
         return {os.path.relpath(r["path"], project) for r in records or []}
 
-    assert await found() == {"src/a.py", "src/b.ts", "c.txt"}
-    assert await found(include="*.{py,txt}") == {"src/a.py", "c.txt"}
-    assert await found(path="src") == {"src/a.py", "src/b.ts"}
-    assert await found(path="src/a.py") == {"src/a.py"}
-    assert await found(include="*.none") == set()
+    assert await search() == {"src/a.py", "src/b.ts", "c.txt"}
+    assert await search(include="*.{py,txt}") == {"src/a.py", "c.txt"}
+    assert await search(path="src") == {"src/a.py", "src/b.ts"}
+    assert await search(path="src/a.py") == {"src/a.py"}
+    assert await search(include="*.none") == set()
 
 
 @pytest.mark.parametrize("indent", [1, 2, None])
@@ -88,12 +88,12 @@ async def test_saved_outputs_of_notebooks_are_not_searched(
     make(project, "outputs.ipynb", json.dumps({**content, "cells": content["cells"][2:]}, indent=indent or 1))
     make(project, "broken.ipynb", '{"cells": [\n"needle', 9)
     result = await workspace.call("grep", {"pattern": "needle"})
-    found = [record["line"] for record in result.records if record["path"] == str(notebook)]
+    numbers = [record["line"] for record in result.records if record["path"] == str(notebook)]
     lines = notebook.read_text().splitlines()
     if indent is None:
-        assert found == [1]
+        assert numbers == [1]
     else:
-        assert [lines[number - 1].strip() for number in found] == ['"# A needle"', "\"print('needle')\""]
+        assert [lines[number - 1].strip() for number in numbers] == ['"# A needle"', "\"print('needle')\""]
     assert {Path(record["path"]).name for record in result.records} == {"a.ipynb", "broken.ipynb"}
     assert result.metadata["matches"] == len(result.records)
 
@@ -221,8 +221,10 @@ def test_the_output_is_taken_apart_however_it_arrives(files: list[tuple[bytes, l
         matches.feed(data[at : at + size])
     matches.finish()
     assert matches.total == sum(len(lines) for _, lines in files)
-    seen = sorted((f.path, f.lines) for f in matches.files())
-    assert seen == sorted((b"/p/" + name, [b"%d:%s" % (n, t) for n, t in enumerate(lines, 1)]) for name, lines in files)
+    parsed = sorted((f.path, f.lines) for f in matches.files())
+    assert parsed == sorted(
+        (b"/p/" + name, [b"%d:%s" % (n, t) for n, t in enumerate(lines, 1)]) for name, lines in files
+    )
 
 
 def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

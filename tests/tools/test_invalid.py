@@ -51,11 +51,11 @@ async def test_says_what_was_wrong(ws: Workspace) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("by", ["user", "python", "model"])
-@pytest.mark.parametrize(("name", "found"), [("Weather", "weather"), ("WEATHER", "weather"), ("mytool", "MyTool")])
-async def test_a_wrong_case_is_put_right_for_everyone(ws: Workspace, by: Any, name: str, found: str) -> None:
+@pytest.mark.parametrize(("name", "expected"), [("Weather", "weather"), ("WEATHER", "weather"), ("mytool", "MyTool")])
+async def test_a_wrong_case_is_put_right_for_everyone(ws: Workspace, by: Any, name: str, expected: str) -> None:
     call = ws.start(name, {"city": "x"}, by=by)
     assert (await call.run()).output
-    assert call.part.tool == found
+    assert call.part.tool == expected
 
 
 @pytest.mark.anyio
@@ -101,15 +101,15 @@ async def test_an_unknown_tool_of_a_model_becomes_invalid(ws: Workspace) -> None
 
 @pytest.mark.anyio
 async def test_arguments_that_do_not_fit_become_invalid_for_a_model(ws: Workspace, approver: Approver) -> None:
-    seen: list[str] = []
-    ws.hooks.add("tool.execute.after", lambda given, output: seen.append(given["tool"]))
+    tools: list[str] = []
+    ws.hooks.add("tool.execute.after", lambda arguments, output: tools.append(arguments["tool"]))
     call = ws.start("weather", {"days": "many"}, by="model")
     result = await call.run()
     assert call.part.tool == "invalid"
     assert call.part.state.input["tool"] == "weather"
     assert "The weather tool was called with invalid arguments" in result.output
     assert "rewrite the input" in result.output
-    assert seen == ["invalid"]
+    assert tools == ["invalid"]
     for _ in range(2):
         await ws.call("weather", {"days": "many"}, by="model")
     assert [ask.patterns for ask in approver.named("doom_loop")] == [["invalid"]]
@@ -147,10 +147,10 @@ def test_text_that_is_no_json(tmp_path: Path, text: str, reason: str) -> None:
     assert arguments == {"tool": "read", "error": PREFIX.format(text, reason)}
 
 
-@pytest.mark.parametrize(("given", "shown"), [("[1]", "[1]"), ("5", "5"), ("null", None), ('"x"', '"x"')])
-def test_json_that_is_no_object(tmp_path: Path, given: str, shown: str | None) -> None:
+@pytest.mark.parametrize(("text", "shown"), [("[1]", "[1]"), ("5", "5"), ("null", None), ('"x"', '"x"')])
+def test_json_that_is_no_object(tmp_path: Path, text: str, shown: str | None) -> None:
     with Workspace(tmp_path, data_dir=tmp_path / "data", store=False) as ws:
-        name, arguments = repair(ws.registry, "read", given)
+        name, arguments = repair(ws.registry, "read", text)
     if shown is None:
         assert (name, arguments) == ("read", {})
     else:
@@ -177,10 +177,10 @@ def test_the_available_names_can_be_given() -> None:
     st.text() | st.from_regex(r'[\[{"\\a:,1]{0,12}') | st.dictionaries(st.text(), st.integers()) | st.none(),
 )
 def test_whatever_a_model_writes_becomes_a_call(name: str, arguments: Any) -> None:
-    found, made = repair(Registry(), name, arguments)
-    assert found in Registry().names()
+    repaired, made = repair(Registry(), name, arguments)
+    assert repaired in Registry().names()
     assert isinstance(made, dict)
-    if found == "invalid" and name.lower() != "invalid":
+    if repaired == "invalid" and name.lower() != "invalid":
         assert isinstance(made["error"], str)
     elif isinstance(arguments, dict):
         assert made == arguments
@@ -194,6 +194,6 @@ def test_whatever_a_model_writes_becomes_a_call(name: str, arguments: Any) -> No
 def test_a_cut_text_is_told_as_cut(value: Any) -> None:
     text = json.dumps({"a": value})
     for end in range(1, len(text) - 1, max(1, len(text) // 20)):
-        found, made = repair(Registry(), "read", text[:end])
-        assert found == "invalid"
+        repaired, made = repair(Registry(), "read", text[:end])
+        assert repaired == "invalid"
         assert f"Text: {text[:end]}." in made["error"]

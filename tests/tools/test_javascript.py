@@ -194,9 +194,9 @@ async def test_a_project_s_own_library_goes_first(files: ToolFiles, project: Pat
     (package / "dist" / "index.js").write_text('export * from "./tool"')  # as the real package writes it
     (package / "dist" / "tool.js").write_text('export const tool = given => ({ ...given, description: "its own" })')
     text = 'import { tool } from "@opencode-ai/plugin"\nexport default tool({ description: "d", execute: () => "x" })'
-    (one,) = await files.service.load(files.write("t.ts", text), "t")
-    assert one.static is not None
-    assert one.static.description == "its own"
+    (tool,) = await files.service.load(files.write("t.ts", text), "t")
+    assert tool.static is not None
+    assert tool.static.description == "its own"
 
 
 async def test_the_context(files: ToolFiles) -> None:
@@ -244,9 +244,9 @@ return "allowed"
     approver.reply = "reject"
     assert await files.call() == ("RejectedError|The user rejected permission to use this specific tool call.||true")
     approver.reply = ("reject", "use staging")
-    said = await files.call()
-    assert said.startswith("CorrectedError|")
-    assert said.endswith("|use staging|true")
+    output = await files.call()
+    assert output.startswith("CorrectedError|")
+    assert output.endswith("|use staging|true")
     await files.tool('await ctx.ask({ permission: "deploy", patterns: ["x"], always: [], metadata: {} })')
     approver.reply = "reject"
     with pytest.raises(PermissionRejectedError):  # the very error, so that the card and the model's loop know it
@@ -265,16 +265,16 @@ return { title: "done", output: "out", metadata: { count: 3 },
   attachments: [{ type: "file", mime: "image/png", url: "data:image/png;base64,AAAA", filename: "a.png" }] }
 """
     await files.tool(body)
-    seen: list[Any] = []
+    states: list[Any] = []
 
     def look(request: Any) -> str:
-        seen.append((call.part.state.title, call.part.state.metadata))  # type: ignore[union-attr]
+        states.append((call.part.state.title, call.part.state.metadata))  # type: ignore[union-attr]
         return "once"
 
     approver.reply = look
     call = files.workspace.start("t", {})
     result = await call.run()
-    assert seen == [("half way", {"progress": {"value": 1, "total": 2}})]
+    assert states == [("half way", {"progress": {"value": 1, "total": 2}})]
     assert (result.title, result.output, result.metadata["count"]) == ("done", "out", 3)
     (attachment,) = result.attachments
     assert (attachment.mime, attachment.filename, attachment.data) == ("image/png", "a.png", b"\0\0\0")
@@ -319,9 +319,9 @@ async def test_text_of_every_kind_comes_through(files: ToolFiles) -> None:
     await files.tool(
         f"return {{ output: {output}, metadata: {{ big: 'x'.repeat(3_000_000) }} }}", "{ text: z.string() }"
     )
-    given = "é\n\0\u2029😀"
-    result = await files.workspace.call("t", {"text": given})
-    assert result.output == given + "\u2028 😀 \ufffd \\ud800 "
+    text = "é\n\0\u2029😀"
+    result = await files.workspace.call("t", {"text": text})
+    assert result.output == text + "\u2028 😀 \ufffd \\ud800 "
     assert result.metadata["big"] == "x" * 3_000_000
 
 

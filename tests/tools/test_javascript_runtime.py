@@ -31,7 +31,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "find_in_wheel", lambda kind: None)
 
 
-def found(folder: Path, choice: str = "") -> tuple[runtime.Runtime | None, str]:
+def find(folder: Path, choice: str = "") -> tuple[runtime.Runtime | None, str]:
     return runtime.find({"PATH": str(folder), runtime.CHOICE: choice})
 
 
@@ -46,38 +46,38 @@ def test_what_this_machine_has() -> None:
 
 def test_there_is_none(tmp_path: Path, alone: None) -> None:
     advice = 'pip install "opencode-jupyter[javascript]" (or install Node.js 22.18 or later)'
-    none, why = found(tmp_path)
+    none, why = find(tmp_path)
     assert none is None
     assert why == f"JavaScript and TypeScript tools need Node.js: there is no Node.js. {advice}"
 
 
 def test_the_first_that_is_new_enough(tmp_path: Path, alone: None) -> None:
     node = program(tmp_path, "node", "v22.17.9")
-    none, why = found(tmp_path)
+    none, why = find(tmp_path)
     assert none is None
     assert f"{node} is 22.17.9, 22.18 is needed" in why
     bun = program(tmp_path, "bun", "1.3.0")
-    assert found(tmp_path) == (runtime.Runtime("bun", str(bun), (1, 3, 0)), "")
+    assert find(tmp_path) == (runtime.Runtime("bun", str(bun), (1, 3, 0)), "")
     node.unlink()
     program(tmp_path, "node", "v22.18.0")
     os.utime(node, ns=(1, 1))  # another time: it is asked again
-    assert found(tmp_path) == (runtime.Runtime("node", str(node), (22, 18, 0)), "")
+    assert find(tmp_path) == (runtime.Runtime("node", str(node), (22, 18, 0)), "")
 
 
 def test_a_program_that_tells_nothing(tmp_path: Path, alone: None) -> None:
     node = program(tmp_path, "node", "hello")
-    assert f"{node} is of an unknown version" in found(tmp_path)[1]
+    assert f"{node} is of an unknown version" in find(tmp_path)[1]
 
 
 def test_the_choice(tmp_path: Path, alone: None) -> None:
     node, bun = program(tmp_path, "node", "v24.1.0"), program(tmp_path, "bun", "1.2.3")
-    assert found(tmp_path, "bun")[0] == runtime.Runtime("bun", str(bun), (1, 2, 3))
-    assert found(tmp_path, "node")[0] == runtime.Runtime("node", str(node), (24, 1, 0))
+    assert find(tmp_path, "bun")[0] == runtime.Runtime("bun", str(bun), (1, 2, 3))
+    assert find(tmp_path, "node")[0] == runtime.Runtime("node", str(node), (24, 1, 0))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     own = program(elsewhere, "node-25", "v25.0.0")
-    assert found(tmp_path, str(own))[0] == runtime.Runtime("node", str(own), (25, 0, 0))
-    none, why = found(tmp_path, "/no/such/node")
+    assert find(tmp_path, str(own))[0] == runtime.Runtime("node", str(own), (25, 0, 0))
+    none, why = find(tmp_path, "/no/such/node")
     assert none is None
     assert why.startswith(f"{runtime.CHOICE}=/no/such/node names no program that is there; unset it")
     assert runtime.find_bun({"PATH": str(tmp_path), runtime.CHOICE: "node"}) is None  # that one and no other

@@ -78,10 +78,10 @@ async def test_a_time_limit(files: ToolFiles) -> None:
 
 
 async def test_a_call_that_waits_for_a_person_can_be_stopped(files: ToolFiles) -> None:
-    asked = asyncio.Event()
+    requested = asyncio.Event()
 
     async def never(request: object) -> str:
-        asked.set()
+        requested.set()
         await asyncio.Event().wait()
         return "once"
 
@@ -89,7 +89,7 @@ async def test_a_call_that_waits_for_a_person_can_be_stopped(files: ToolFiles) -
     files.workspace.permissions.approve = never
     call = files.workspace.start("t", {})
     running = asyncio.ensure_future(call.run())
-    await asked.wait()
+    await requested.wait()
     call.abort()
     with pytest.raises(ToolAbortedError):
         await running
@@ -127,14 +127,14 @@ HARMLESS = [
 
 
 async def test_trouble_that_costs_only_the_call(files: ToolFiles) -> None:
-    seen: list[int] = []
+    pids: list[int] = []
     for body, words in HARMLESS:
         await files.tool(body)
-        seen += files.service.pids
+        pids += files.service.pids
         with pytest.raises(ToolError) as caught:
             await files.call()
         assert words in str(caught.value)
-    assert len(set(seen)) == 1
+    assert len(set(pids)) == 1
 
 
 async def test_the_process_starts_again_after_it_ended(files: ToolFiles, project: Path) -> None:

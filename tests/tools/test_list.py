@@ -44,9 +44,9 @@ async def test_a_tree_with_folders_first(workspace: Workspace, project: Path, ap
     assert (result.title, result.metadata) == ("", {"count": 7, "truncated": False})
     assert result.records is not None
     assert result.records[0] == {"path": str(project / ".hidden/h"), "name": "h"}
-    [asked] = approver.asks
-    assert (asked.permission, asked.patterns, asked.always) == ("list", [str(project)], ["*"])
-    assert asked.metadata == {"path": str(project)}
+    [request] = approver.asks
+    assert (request.permission, request.patterns, request.always) == ("list", [str(project)], ["*"])
+    assert request.metadata == {"path": str(project)}
 
 
 async def test_what_is_left_out(workspace: Workspace, project: Path) -> None:
@@ -112,11 +112,11 @@ def test_every_file_stands_in_the_tree_once(files: set[str]) -> None:
     files = {f for f in files if not any(other.startswith(f + "/") for other in files)}
     lines = tree("/top", sorted(files)).splitlines()
     stack: list[str] = []
-    found = []
+    listed = []
     for line in lines[1:]:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         name = line.strip(" ")
         stack[depth - 1 :] = [name.rstrip("/")]
         if not name.endswith("/"):
-            found.append("/".join(stack))
-    assert sorted(found) == sorted(files)
+            listed.append("/".join(stack))
+    assert sorted(listed) == sorted(files)

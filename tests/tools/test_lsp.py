@@ -63,8 +63,8 @@ def test_the_servers_program_is_installed_with_the_package() -> None:
 
 async def test_every_operation(ws: Workspace) -> None:
     assert places(await ask(ws, "goToDefinition", "main.py", 4, 12)) == {("shapes.py", 5)}
-    found = places(await ask(ws, "findReferences", "shapes.py", 12, 5))
-    assert found == {("shapes.py", 10), ("shapes.py", 12), ("main.py", 1), ("main.py", 4)}
+    references = places(await ask(ws, "findReferences", "shapes.py", 12, 5))
+    assert references == {("shapes.py", 10), ("shapes.py", 12), ("main.py", 1), ("main.py", 4)}
     hover = await ask(ws, "hover", "main.py", 4, 32)
     assert "def multiply(" in hover.records[0]["text"]
     assert "The product." in hover.records[0]["text"]

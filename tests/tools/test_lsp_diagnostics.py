@@ -171,14 +171,14 @@ async def test_switched_off(project: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def diagnostic(line: int, severity: int | None = 1) -> dict[str, Any]:
-    place = {"start": {"line": line, "character": 2}, "end": {"line": line, "character": 3}}
-    return {"range": place, "message": f"m{line}", **({} if severity is None else {"severity": severity})}
+    span = {"start": {"line": line, "character": 2}, "end": {"line": line, "character": 3}}
+    return {"range": span, "message": f"m{line}", **({} if severity is None else {"severity": severity})}
 
 
 def test_limits_of_the_text() -> None:
     files = {Path(f"/p/{n}.py"): [diagnostic(i) for i in range(23)] for n in range(8)}
-    found = Diagnostics(files)
-    lines = found.this_file(Path("/p/0.py")).split("\n")
+    diagnostics = Diagnostics(files)
+    lines = diagnostics.this_file(Path("/p/0.py")).split("\n")
     assert lines[:4] == [
         "",
         "",
@@ -187,14 +187,14 @@ def test_limits_of_the_text() -> None:
     ]
     assert lines[4] == "ERROR [1:3] m0"
     assert lines[-3:] == ["ERROR [20:3] m19", "... and 3 more", "</diagnostics>"]
-    others = found.other_files(Path("/p/0.py"))
+    others = diagnostics.other_files(Path("/p/0.py"))
     assert others.count("LSP errors detected in other files:") == 5
     assert "/p/6.py" not in others
 
 
 def test_only_errors_count() -> None:
-    found = Diagnostics({Path("/a"): [diagnostic(0, 2), diagnostic(1, 3), diagnostic(2, None)]})
-    assert found.this_file(Path("/a")) == found.other_files(Path("/b")) == ""
+    diagnostics = Diagnostics({Path("/a"): [diagnostic(0, 2), diagnostic(1, 3), diagnostic(2, None)]})
+    assert diagnostics.this_file(Path("/a")) == diagnostics.other_files(Path("/b")) == ""
     lines = [describe_diagnostic(diagnostic(0, severity)) for severity in (1, 2, 3, 4, None)]
     assert [line.split()[0] for line in lines] == ["ERROR", "WARN", "INFO", "HINT", "ERROR"]
     assert len(Diagnostics({Path(f"/{n}"): [diagnostic(0)] * 300 for n in range(300)}).metadata) == 100

@@ -75,15 +75,15 @@ async def test_results_become_text_attachments_and_rows(demo: Demo) -> None:
 
 async def test_progress_is_shown_and_a_stopped_call_leaves_the_session_usable(demo: Demo) -> None:
     ws, _ = demo
-    seen: list[Any] = []
+    reports: list[Any] = []
 
     def note(part: Any) -> None:
         metadata = getattr(part.state, "metadata", None) or {}
         if "progress" in metadata:
-            seen.append(metadata["progress"])
+            reports.append(metadata["progress"])
 
     await ws.call("demo_steps", {"count": 3, "pause": 0.1}, on_update=note)
-    assert {"value": 2, "total": 3, "message": "step 2"} in seen
+    assert {"value": 2, "total": 3, "message": "step 2"} in reports
 
     running = ws.start("demo_wait", {"seconds": 60})
     task = asyncio.create_task(running.run())

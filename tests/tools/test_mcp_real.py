@@ -50,8 +50,8 @@ async def test_servers_of_both_languages_and_generations(servers: tuple[Workspac
     assert {name: one.state for name, one in status.items()} == dict.fromkeys(status, "connected"), status
     assert {"time_convert_time", "git_git_status", "fetch_fetch", "files_read_text_file", "everything_echo"} <= set(ids)
 
-    said = json.loads((await ws.call("time_get_current_time", {"timezone": "Europe/Paris"})).output)
-    assert said["timezone"] == "Europe/Paris"
+    time = json.loads((await ws.call("time_get_current_time", {"timezone": "Europe/Paris"})).output)
+    assert time["timezone"] == "Europe/Paris"
 
     git = await ws.call("git_git_status", {"repo_path": str(project)})
     assert "notes.txt" in git.output
@@ -69,18 +69,18 @@ async def test_servers_of_both_languages_and_generations(servers: tuple[Workspac
     structured = await ws.call("everything_get-structured-content", {"location": "Chicago"})
     assert "temperature" in structured.metadata["structuredContent"]
 
-    seen: list[Any] = []
+    reports: list[Any] = []
 
     def note(part: Any) -> None:
-        seen.append((getattr(part.state, "metadata", None) or {}).get("progress"))
+        reports.append((getattr(part.state, "metadata", None) or {}).get("progress"))
 
     await ws.call("everything_trigger-long-running-operation", {"duration": 0.5, "steps": 5}, on_update=note)
-    assert any(one and one["total"] == 5 for one in seen)
+    assert any(one and one["total"] == 5 for one in reports)
 
     roots = await ws.call("everything_get-roots-list")
     assert project.as_uri() in roots.output
-    asked = await ws.call("everything_trigger-elicitation-request")
-    assert "Ada" in asked.output
+    result = await ws.call("everything_trigger-elicitation-request")
+    assert "Ada" in result.output
 
     prompts = await manager.prompts()
     assert any(name.startswith("everything:") for name in prompts)

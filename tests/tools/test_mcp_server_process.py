@@ -14,14 +14,14 @@ from ..support.mcp_process import Place, alive, answer, pid_in, send, shake_hand
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def layout(tmp_path: Path) -> Place:
     return Place.make(tmp_path)
 
 
-def test_rubbish_is_passed_over_and_the_end_of_input_ends_it(place: Place) -> None:
-    mark = place.project / "pid"
+def test_rubbish_is_passed_over_and_the_end_of_input_ends_it(layout: Place) -> None:
+    mark = layout.project / "pid"
     command = {"command": f"echo $$ > {mark}; sleep 300", "description": "sleep"}
-    with place.process("--allow", "*") as process:
+    with layout.process("--allow", "*") as process:
         for rubbish in ("rubbish", "{", "[]", '{"jsonrpc": "2.0"}', "\u00e9\x00\ud7ff" * 1000, ""):
             send(process, rubbish)
         assert shake_hands(process)["result"]["serverInfo"]["name"] == "opencode-jupyter"
@@ -35,15 +35,15 @@ def test_rubbish_is_passed_over_and_the_end_of_input_ends_it(place: Place) -> No
         rest = [json.loads(line) for line in process.stdout]
         assert process.wait(20) == 0
         wait_for(lambda: not alive(pid))
-        assert [one["id"] for one in rest if "id" in one] in ([], [2])
+        assert [message["id"] for message in rest if "id" in message] in ([], [2])
 
 
-def test_a_signal_ends_it_and_what_it_started(place: Place) -> None:
+def test_a_signal_ends_it_and_what_it_started(layout: Place) -> None:
     """Also when the command ignores signals, and the client writes and does not read."""
-    mark = place.project / "pid"
+    mark = layout.project / "pid"
     command = {"command": f"trap '' TERM INT; echo $$ > {mark}; while :; do sleep 0.1; done", "description": "stay"}
-    (place.project / "big.txt").write_text("x" * 1000 + "\n")
-    with place.process("--allow", "*") as process:
+    (layout.project / "big.txt").write_text("x" * 1000 + "\n")
+    with layout.process("--allow", "*") as process:
         shake_hands(process)
         send(process, {"id": 2, "method": "tools/call", "params": {"name": "bash", "arguments": command}})
         pid = wait_for(lambda: pid_in(mark))
@@ -63,8 +63,8 @@ def test_a_signal_ends_it_and_what_it_started(place: Place) -> None:
         writer.join()
 
 
-def test_a_client_that_is_gone(place: Place) -> None:
-    with place.process() as process:
+def test_a_client_that_is_gone(layout: Place) -> None:
+    with layout.process() as process:
         shake_hands(process)
         assert process.stdout is not None
         process.stdout.close()
@@ -73,16 +73,16 @@ def test_a_client_that_is_gone(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "config", "said"),
+    ("arguments", "config", "words"),
     [
         (("--agent", "nobody"), "{}", "no agent 'nobody'. The agents are build"),
         ((), "{ rubbish", "opencode.json"),
     ],
 )
-def test_what_keeps_it_from_starting(place: Place, arguments: tuple[str, ...], config: str, said: str) -> None:
-    (place.project / "opencode.json").write_text(config)
-    with place.process(*arguments) as process:
+def test_what_keeps_it_from_starting(layout: Place, arguments: tuple[str, ...], config: str, words: str) -> None:
+    (layout.project / "opencode.json").write_text(config)
+    with layout.process(*arguments) as process:
         status = process.wait(60)  # though the client keeps standard input open
         assert process.stdout is not None and process.stderr is not None
         out, error = process.stdout.read(), process.stderr.read()
-    assert (status, out) == (2, "") and said in error and "Traceback" not in error
+    assert (status, out) == (2, "") and words in error and "Traceback" not in error

@@ -29,8 +29,8 @@ async def multiedit(ws: Workspace, name: str, *edits: tuple[str, str] | dict[str
     path = ws.directory / name
     if path.is_file():
         ws.files.read(ws.sessions.default.id, path)
-    given = [edit if isinstance(edit, dict) else {"oldString": edit[0], "newString": edit[1]} for edit in edits]
-    return await ws.call("multiedit", {"filePath": name, "edits": given})
+    changes = [edit if isinstance(edit, dict) else {"oldString": edit[0], "newString": edit[1]} for edit in edits]
+    return await ws.call("multiedit", {"filePath": name, "edits": changes})
 
 
 async def test_edits_are_made_in_order_with_one_ask(workspace: Workspace, approver: Approver) -> None:
@@ -50,7 +50,7 @@ async def test_edits_are_made_in_order_with_one_ask(workspace: Workspace, approv
     assert ask.metadata["diff"].endswith("@@ -1,4 +1,4 @@\n-one\n-two\n-three\n-three\n+1\n+2\n+3\n+3\n")
     assert (result.title, result.output) == ("a.txt", "Edit applied successfully.")
     assert result.metadata["diff"] == ask.metadata["diff"]
-    first, second, third = (one["filediff"] for one in result.metadata["results"])
+    first, second, third = (result_entry["filediff"] for result_entry in result.metadata["results"])
     assert (first["before"], first["after"]) == ("one\ntwo\nthree\nthree\n", "ONE\ntwo\nthree\nthree\n")
     assert second["additions"] == 2 and third["after"] == "1\n2\n3\n3\n"
     await workspace.call("edit", {"filePath": "a.txt", "oldString": "1", "newString": "x"})  # no read needed between
@@ -87,9 +87,9 @@ async def test_errors_change_nothing(
     (workspace.directory / "unread").write_text("a\n")
     if name != "unread":
         workspace.files.read(workspace.sessions.default.id, workspace.directory / "f")
-    given = [{"oldString": old, "newString": new} for old, new in edits]
+    changes = [{"oldString": old, "newString": new} for old, new in edits]
     with pytest.raises(ToolError, match=message):
-        await workspace.call("multiedit", {"filePath": name, "edits": given})
+        await workspace.call("multiedit", {"filePath": name, "edits": changes})
     assert (workspace.directory / "f").read_text() == "a\nx\nx\n" and approver.asks == []
 
 
@@ -160,6 +160,6 @@ async def test_a_dry_run_writes_nothing(workspace: Workspace) -> None:
     path = workspace.directory / "f"
     path.write_text("a\n")
     workspace.files.read(workspace.sessions.default.id, path)
-    given = {"filePath": "f", "edits": [{"oldString": "a", "newString": "b"}]}
-    assert [d.patterns for d in await workspace.dry_run("multiedit", given)] == [["f"]]
+    arguments = {"filePath": "f", "edits": [{"oldString": "a", "newString": "b"}]}
+    assert [d.patterns for d in await workspace.dry_run("multiedit", arguments)] == [["f"]]
     assert path.read_text() == "a\n"

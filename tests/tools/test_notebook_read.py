@@ -99,9 +99,9 @@ async def test_one_cell_and_pages_of_cells(workspace: Workspace, project: Path) 
     assert "(Showing cells 0-99 of 250. Use offset=100 to continue.)" in result.output
     result = await read(workspace, path, offset=240, limit=50)
     assert [r["index"] for r in result.records] == list(range(240, 250))
-    for wanted, index in (("id-30", 30), (30, 30), ("30", 30), (-1, 249), ("12", 7), (12, 12)):
-        result = await read(workspace, path, cell=wanted)
-        assert (result.records[0]["index"], len(result.records)) == (index, 1), wanted
+    for cell, index in (("id-30", 30), (30, 30), ("30", 30), (-1, 249), ("12", 7), (12, 12)):
+        result = await read(workspace, path, cell=cell)
+        assert (result.records[0]["index"], len(result.records)) == (index, 1), cell
     assert result.title == "a.ipynb cell 12"
     for wrong, words in (
         ({"cell": "nope"}, "no cell 'nope'. It has 250"),
@@ -234,9 +234,9 @@ async def test_an_old_notebook_is_brought_up_in_memory(workspace: Workspace, pro
 async def test_what_is_no_notebook(workspace: Workspace, project: Path, content: bytes, words: str) -> None:
     path = project / "a.ipynb"
     path.write_bytes(content)
-    with pytest.raises(ToolError, match=words) as told:
+    with pytest.raises(ToolError, match=words) as caught:
         await read(workspace, path)
-    assert str(path) in str(told.value)
+    assert str(path) in str(caught.value)
 
 
 async def test_files_that_are_not_there_or_not_files(workspace: Workspace, project: Path) -> None:

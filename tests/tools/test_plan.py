@@ -64,7 +64,7 @@ async def test_offered_where_opencode_offers_them(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     ws = await open_workspace({}, store=False)
-    names = [one.id for one in await ws.registry.tools("fake:m", "build")]
+    names = [tool.id for tool in await ws.registry.tools("fake:m", "build")]
     assert ({"plan_enter", "plan_exit"} <= set(names)) is there
     assert ws.registry.names().index("plan_exit") < ws.registry.names().index("plan_enter")
 
@@ -105,18 +105,18 @@ async def test_planning_and_then_building(ws: Workspace, answerer: Answerer, pro
     assert isinstance(done.state, Completed) and done.agent == "build" and (project / "done.txt").exists()
     assert Path(path()).read_text().startswith("1. do it")
 
-    assert [one["header"] for one in answerer.asked] == ["Plan Mode", "Build Agent"]
-    for one in answerer.asked:
-        assert [option["label"] for option in one["options"]] == ["Yes", "No"]
-        assert one["custom"] is False and plan_path(ws, session) in one["question"]
+    assert [question["header"] for question in answerer.asked] == ["Plan Mode", "Build Agent"]
+    for question in answerer.asked:
+        assert [option["label"] for option in question["options"]] == ["Yes", "No"]
+        assert question["custom"] is False and plan_path(ws, session) in question["question"]
     users = [message for message in session.messages if message.role == "user"]
     assert [message.info["agent"] for message in users] == ["build", "plan", "build"]
     assert users[1].info["model"] == {"providerID": "fake", "modelID": "m"}
     assert users[1].text == "" and next(users[1].of_type("text"))["synthetic"] is True
     assert "approved" in next(users[2].of_type("text"))["text"]
     assert session.agent == "build"
-    said = [turn for turn in model.requests[3].turns if turn.role == "user"]
-    assert "Carry out the plan" in said[-1].pieces[0].text  # type: ignore[union-attr]
+    user_turns = [turn for turn in model.requests[3].turns if turn.role == "user"]
+    assert "Carry out the plan" in user_turns[-1].pieces[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("answer", ["No", None])

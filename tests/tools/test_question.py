@@ -30,13 +30,13 @@ TWO = {
 }
 
 
-async def asked(workspace: Workspace, answers: Any, *questions: dict[str, Any]) -> Any:
+async def ask(workspace: Workspace, answers: Any, *questions: dict[str, Any]) -> Any:
     workspace.questions.answer = lambda request: answers
     return await workspace.call("question", {"questions": list(questions)})
 
 
 async def test_one_answer(workspace: Workspace) -> None:
-    result = await asked(workspace, [["SQLite"]], ONE)
+    result = await ask(workspace, [["SQLite"]], ONE)
     assert result.title == "Asked 1 question"
     assert result.output == (
         'User has answered your questions: "Which database?"="SQLite". '
@@ -47,7 +47,7 @@ async def test_one_answer(workspace: Workspace) -> None:
 
 
 async def test_several_answers_own_words_and_none(workspace: Workspace) -> None:
-    result = await asked(workspace, [["CSV", "Parquet"], ["my own, really"]], TWO, ONE, ONE)
+    result = await ask(workspace, [["CSV", "Parquet"], ["my own, really"]], TWO, ONE, ONE)
     assert result.title == "Asked 3 questions"
     assert result.output == (
         'User has answered your questions: "Which extras?"="CSV, Parquet", "Which database?"="my own, really", '
@@ -58,7 +58,7 @@ async def test_several_answers_own_words_and_none(workspace: Workspace) -> None:
 
 async def test_long_headers_and_labels_are_taken(workspace: Workspace) -> None:
     long = {"question": "Q?", "header": "h" * 31, "options": [{"label": "l" * 31, "description": ""}]}
-    assert (await asked(workspace, [["l" * 31]], long)).metadata["answers"] == [["l" * 31]]
+    assert (await ask(workspace, [["l" * 31]], long)).metadata["answers"] == [["l" * 31]]
 
 
 async def test_dismissed(workspace: Workspace) -> None:
@@ -90,7 +90,7 @@ async def test_bad_arguments(workspace: Workspace, arguments: dict[str, Any]) ->
 
 async def test_it_asks_for_no_permission_and_a_dry_run_asks_nothing(workspace: Workspace, approver: Any) -> None:
     assert await workspace.dry_run("question", {"questions": [ONE]}) == []
-    await asked(workspace, [[]], ONE)
+    await ask(workspace, [[]], ONE)
     assert approver.asks == []
 
 

@@ -167,36 +167,36 @@ RULES = {
 async def test_a_rule_for_the_first_word_covers_no_more(
     command: str, outcome: str, names: dict[str, str], tmp_path: Path
 ) -> None:
-    asked: list[str] = []
+    permissions: list[str] = []
 
     def approve(request: PermissionRequest) -> str:
-        asked.append(request.permission)
+        permissions.append(request.permission)
         return "reject"
 
     async with Workspace(names["$WS"], {"permission": RULES}, tmp_path / "data", approve, store=False) as ws:
         try:
             await ws.call("bash", {"command": command, "description": "d"})
-            seen = "runs"
+            actual = "runs"
         except Exception as error:
-            seen = {"PermissionDeniedError": "denied", "PermissionRejectedError": "asks"}[type(error).__name__]
-    assert seen == outcome
-    assert bool(asked) == (outcome == "asks")
+            actual = {"PermissionDeniedError": "denied", "PermissionRejectedError": "asks"}[type(error).__name__]
+    assert actual == outcome
+    assert bool(permissions) == (outcome == "asks")
 
 
 @pytest.mark.anyio
 async def test_what_is_remembered_covers_no_redirection(names: dict[str, str], tmp_path: Path) -> None:
-    asked: list[list[str]] = []
+    requests: list[list[str]] = []
 
     def approve(request: PermissionRequest) -> str:
-        asked.append(request.patterns)
+        requests.append(request.patterns)
         return "always"
 
     config = {"permission": {"bash": "ask"}}
     async with Workspace(names["$WS"], config, tmp_path / "data", approve, store=False) as ws:
         await ws.call("bash", {"command": "echo a", "description": "d"})
         await ws.call("bash", {"command": "echo b", "description": "d"})
-        assert len(asked) == 1
+        assert len(requests) == 1
         await ws.call("bash", {"command": "echo c > a.txt", "description": "d"})
-        assert asked[1:] == [["echo c > a.txt", "> a.txt"]]
+        assert requests[1:] == [["echo c > a.txt", "> a.txt"]]
         await ws.call("bash", {"command": "echo d > a.txt", "description": "d"})
-        assert len(asked) == 2
+        assert len(requests) == 2

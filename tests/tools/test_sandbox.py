@@ -50,8 +50,8 @@ async def make(project: Path, tmp_path: Path, approver: Approver) -> AsyncIterat
         return made[-1]
 
     yield workspace
-    for one in made:
-        await one.aclose()
+    for opened in made:
+        await opened.aclose()
 
 
 async def run(workspace: Workspace, command: str, by: Any = "model", **options: Any) -> ToolResult:
@@ -465,5 +465,5 @@ async def test_a_stopped_command_ends_with_all_it_started(make: Make, kind: str)
     )
     with pytest.raises(ToolAbortedError):
         await call.run()
-    found = subprocess.run(["pgrep", "-f", "^sleep 4242"], capture_output=True, text=True, check=False)
-    assert found.stdout == ""
+    search = subprocess.run(["pgrep", "-f", "^sleep 4242"], capture_output=True, text=True, check=False)
+    assert search.stdout == ""

@@ -80,23 +80,23 @@ async def test_what_was_given_stays_as_it_was(open_workspace: OpenWorkspace, sto
 
 
 async def test_publishes_the_list(workspace: Workspace) -> None:
-    seen: list[Any] = []
-    workspace.bus.subscribe("todo.updated", lambda event: seen.append(event["properties"]))
+    published: list[Any] = []
+    workspace.bus.subscribe("todo.updated", lambda event: published.append(event["properties"]))
     await workspace.call("todowrite", {"todos": LIST})
     await workspace.call("todoread")
-    assert seen == [{"sessionID": workspace.sessions.default.id, "todos": LIST}]
+    assert published == [{"sessionID": workspace.sessions.default.id, "todos": LIST}]
 
 
 async def test_an_id_is_kept_where_it_stood_and_unknown_keys_are_not(workspace: Workspace) -> None:
-    given = {"id": "1", "priority": "urgent", "content": "a", "note": "x", "status": "someday"}
-    result = await workspace.call("todowrite", {"todos": [given]})
+    item = {"id": "1", "priority": "urgent", "content": "a", "note": "x", "status": "someday"}
+    result = await workspace.call("todowrite", {"todos": [item]})
     assert result.title == "1 todos"
-    kept = {key: value for key, value in given.items() if key != "note"}
+    kept = {key: value for key, value in item.items() if key != "note"}
     assert result.output == json.dumps([kept], indent=2)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {},
         {"todos": None},
@@ -112,10 +112,10 @@ async def test_an_id_is_kept_where_it_stood_and_unknown_keys_are_not(workspace: 
         {"todos": [LIST[0], []]},
     ],
 )
-async def test_other_shapes_are_refused_and_the_list_stays(workspace: Workspace, given: dict[str, Any]) -> None:
+async def test_other_shapes_are_refused_and_the_list_stays(workspace: Workspace, arguments: dict[str, Any]) -> None:
     await workspace.call("todowrite", {"todos": LIST})
     with pytest.raises(InvalidArgumentsError, match="The todowrite tool was called with invalid arguments"):
-        await workspace.call("todowrite", given)
+        await workspace.call("todowrite", arguments)
     assert (await workspace.call("todoread")).metadata["todos"] == LIST
 
 

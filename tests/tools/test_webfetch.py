@@ -49,13 +49,13 @@ async def test_markdown(ws: Workspace, site: Site) -> None:
     assert result.title == f"{site.url}/p (text/html; charset=utf-8)"
     lines = result.output.splitlines()
     assert lines[0].rstrip() == "Tom & Jerry"
-    wanted = ["[Home](/home)", "# Head *one*", "## Second", "---", "- a", "    - b", "1. x", "```python"]
-    for line in [*wanted, "turn it on", "inner"]:
+    expected = ["[Home](/home)", "# Head *one*", "## Second", "---", "- a", "    - b", "1. x", "```python"]
+    for line in [*expected, "turn it on", "inner"]:
         assert line in lines
     assert "Hello **world**, [a link](rel.html)" in result.output
     assert "| A | B |" in result.output
-    for gone in ("color: red", "alert", "javascript:", "base64,AAAA"):
-        assert gone not in result.output
+    for absent in ("color: red", "alert", "javascript:", "base64,AAAA"):
+        assert absent not in result.output
     assert result.metadata == {"truncated": False}
 
 
@@ -319,13 +319,13 @@ async def test_progress_is_shown(ws: Workspace, site: Site) -> None:
             await to.send(b"x" * 100_000)
             await asyncio.sleep(0.12)
 
-    seen: list[dict[str, Any]] = []
+    reports: list[dict[str, Any]] = []
 
     def note(part: Any) -> None:
         metadata = getattr(part.state, "metadata", None) or {}
         if "progress" in metadata:
-            seen.append(metadata["progress"])
+            reports.append(metadata["progress"])
 
     await ws.call("webfetch", {"url": f"{site.url}/slow"}, on_update=note)
-    assert seen[0]["message"] == "asking 127.0.0.1"
-    assert any(0 < entry.get("value", 0) < entry.get("total", 0) == 300_000 for entry in seen)
+    assert reports[0]["message"] == "asking 127.0.0.1"
+    assert any(0 < entry.get("value", 0) < entry.get("total", 0) == 300_000 for entry in reports)

@@ -82,19 +82,19 @@ async def test_every_address_of_a_name_is_checked(ws: Workspace, site: Site, nam
 async def test_a_name_is_looked_up_once_and_its_address_used(
     ws: Workspace, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    hosts: list[str] = []
     real = socket.getaddrinfo
 
     def rebinding(host: Any, *args: Any, **kwargs: Any) -> Any:
         if host == "site.test":
-            asked.append(host)
-            return real("127.0.0.1" if len(asked) == 1 else "127.0.0.99", *args, **kwargs)
+            hosts.append(host)
+            return real("127.0.0.1" if len(hosts) == 1 else "127.0.0.99", *args, **kwargs)
         return real(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     site.serve("/", "once", "text/plain")
     assert (await fetch(ws, f"http://site.test:{site.port}/")).output == "once"
-    assert asked == ["site.test"]
+    assert hosts == ["site.test"]
     assert site.requests[0].headers["host"] == f"site.test:{site.port}"
 
 

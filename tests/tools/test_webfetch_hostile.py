@@ -384,25 +384,25 @@ async def test_tls_where_there_is_none(ws: Workspace) -> None:
 # ---- proxies
 
 
-@pytest.mark.parametrize("said", ["url", "env", ""])
+@pytest.mark.parametrize("proxy", ["url", "env", ""])
 @pytest.mark.anyio
 async def test_a_proxy_is_used_only_if_the_person_says_so(
-    ws: Workspace, site: Site, monkeypatch: pytest.MonkeyPatch, said: str
+    ws: Workspace, site: Site, monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
     monkeypatch.setenv("http_proxy", site.url)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.setenv("OPENCODE_WEB_PROXY", site.url if said == "url" else said)
+    monkeypatch.setenv("OPENCODE_WEB_PROXY", site.url if proxy == "url" else proxy)
 
     @site.on("http://far.invalid/x")
     async def forward(_: Request, to: Connection) -> None:
         await to.page("through", "text/plain")
 
-    if said:
+    if proxy:
         assert (await fetch(ws, "http://far.invalid/x")).output == "through"
         monkeypatch.setenv("no_proxy", ".invalid")
     with pytest.raises(ToolError, match="can't be found"):
         await fetch(ws, "http://far.invalid/x")
-    if said:
+    if proxy:
         with pytest.raises(ToolError, match="Refused"):
             await fetch(ws, "http://10.0.0.1/")

@@ -70,11 +70,11 @@ async def test_a_search(ws: Workspace, site: Site) -> None:
 @pytest.mark.anyio
 async def test_arguments_and_the_key_are_sent(ws: Workspace, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXA_API_KEY", "key-1")
-    given = {"numResults": 3, "livecrawl": "preferred", "type": "deep", "contextMaxCharacters": 5000}
-    await search(ws, **given)
+    options = {"numResults": 3, "livecrawl": "preferred", "type": "deep", "contextMaxCharacters": 5000}
+    await search(ws, **options)
     await search(ws, numResults=0, contextMaxCharacters=0)
     first, second = (json.loads(r.body)["params"]["arguments"] for r in site.requests)
-    assert first == {"query": "snow", **given}
+    assert first == {"query": "snow", **options}
     assert second == {"query": "snow", "type": "auto", "numResults": 8, "livecrawl": "fallback"}
     assert site.requests[0].headers["x-api-key"] == "key-1"
 

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_new_file(workspace: Workspace, approver: Approver) -> None:
-    seen: list[Any] = []
-    workspace.bus.subscribe("file.edited", seen.append)
-    workspace.bus.subscribe("file.watcher.updated", seen.append)
+    published: list[Any] = []
+    workspace.bus.subscribe("file.edited", published.append)
+    workspace.bus.subscribe("file.watcher.updated", published.append)
     result = await workspace.call("write", {"filePath": "w.txt", "content": "w\n"})
     path = workspace.directory / "w.txt"
     assert path.read_text() == "w\n"
@@ -33,9 +33,9 @@ async def test_a_new_file(workspace: Workspace, approver: Approver) -> None:
     }
     assert (result.title, result.output) == ("w.txt", "Wrote file successfully.")
     assert result.metadata == {"diagnostics": {}, "filepath": str(path), "exists": False, "truncated": False}
-    assert [e["properties"] for e in seen] == [{"file": str(path)}, {"file": str(path), "event": "add"}]
+    assert [e["properties"] for e in published] == [{"file": str(path)}, {"file": str(path), "event": "add"}]
     again = await workspace.call("write", {"filePath": "w.txt", "content": "v\n"})  # its own file needs no read
-    assert again.metadata["exists"] is True and seen[-1]["properties"]["event"] == "change"
+    assert again.metadata["exists"] is True and published[-1]["properties"]["event"] == "change"
 
 
 async def test_an_existing_file_must_have_been_read(workspace: Workspace, approver: Approver) -> None:
