@@ -47,7 +47,7 @@ async def test_servers_of_both_languages_and_generations(servers: tuple[Workspac
     ws, manager = servers
     ids = await ws.registry.ids()
     status = manager.status()
-    assert {name: one.state for name, one in status.items()} == dict.fromkeys(status, "connected"), status
+    assert {name: entry.state for name, entry in status.items()} == dict.fromkeys(status, "connected"), status
     assert {"time_convert_time", "git_git_status", "fetch_fetch", "files_read_text_file", "everything_echo"} <= set(ids)
 
     time = json.loads((await ws.call("time_get_current_time", {"timezone": "Europe/Paris"})).output)
@@ -75,7 +75,7 @@ async def test_servers_of_both_languages_and_generations(servers: tuple[Workspac
         reports.append((getattr(part.state, "metadata", None) or {}).get("progress"))
 
     await ws.call("everything_trigger-long-running-operation", {"duration": 0.5, "steps": 5}, on_update=note)
-    assert any(one and one["total"] == 5 for one in reports)
+    assert any(report and report["total"] == 5 for report in reports)
 
     roots = await ws.call("everything_get-roots-list")
     assert project.as_uri() in roots.output
@@ -84,5 +84,5 @@ async def test_servers_of_both_languages_and_generations(servers: tuple[Workspac
 
     prompts = await manager.prompts()
     assert any(name.startswith("everything:") for name in prompts)
-    resources = [one for one in (await manager.resources()).values() if one.server == "everything"]
+    resources = [resource for resource in (await manager.resources()).values() if resource.server == "everything"]
     assert (await manager.read_resource("everything", resources[0].uri)).output

@@ -155,14 +155,14 @@ pieces = st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=40
 
 @settings(deadline=None)
 @given(
-    st.lists(st.text(min_size=1).filter(lambda one: "\n" not in one and "\r" not in one), min_size=1),
+    st.lists(st.text(min_size=1).filter(lambda text: "\n" not in text and "\r" not in text), min_size=1),
     pieces,
     st.booleans(),
 )
 @pytest.mark.anyio
 async def test_events_however_the_bytes_are_cut(texts: list[str], sizes: list[int], crlf: bool) -> None:
     end = "\r\n" if crlf else "\n"
-    body = "".join(f": hi{end}id: 3{end}data: {json.dumps(one)}{end}{end}" for one in texts).encode()
+    body = "".join(f": hi{end}id: 3{end}data: {json.dumps(text)}{end}{end}" for text in texts).encode()
 
     async def cut() -> Any:
         at, turn = 0, 0
@@ -171,7 +171,7 @@ async def test_events_however_the_bytes_are_cut(texts: list[str], sizes: list[in
             yield body[at : at + size]
             at, turn = at + size, turn + 1
 
-    assert [json.loads(one) async for one in sse.events(cut())] == texts
+    assert [json.loads(event) async for event in sse.events(cut())] == texts
 
 
 @pytest.mark.anyio
