@@ -175,6 +175,7 @@ MODULES = {
     "json_equal files_equal command model_graded",
     "opencode_jupyter.batch.options": "RunOptions",
     "opencode_jupyter.core.permission.modes": "mode_of set_mode",
+    "opencode_jupyter.core.tool": "Manifest",
 }
 """Modules below the package that other programs import, and what they take from each."""
 

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pydantic import BaseModel, ValidationError
@@ -285,7 +285,10 @@ class Tool:
             raise InvalidDefinitionError(f"The tool {id} must be a definition, a dict or a function, not {init!r}")
         check_option_names(cls.__init__, options, "Tool.define", others=MANIFEST_FIELDS)
         declared = {name: options.pop(name) for name in MANIFEST_FIELDS if name in options}
-        options.setdefault("manifest", Manifest(**declared))
+        manifest = options.pop("manifest", Manifest())
+        if not isinstance(manifest, Manifest):
+            raise InvalidDefinitionError(f"manifest of the tool {id} must be a Manifest, not {manifest!r:.80}")
+        options["manifest"] = replace(manifest, **declared)
         options.setdefault("source", sys._getframe(1).f_globals.get("__name__", ""))
         made = cls(id, _definition(id, init) if isinstance(init, dict) else init, **options)
         if made.static is not None:
@@ -309,6 +312,14 @@ class Tool:
                 f"The function that defines the tool {self.id} must return a Definition or a dict, not {made!r:.80}"
             )
         return Bound(self.id, definition.description, definition).check_definition()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The fields of the manifest are attributes of a tool too."""
+            if name in MANIFEST_FIELDS:
+                return getattr(self.manifest, name)
+            raise AttributeError(f"A Tool has no attribute {name!r}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"Tool({self.id!r})"

@@ -9,6 +9,7 @@ import stat
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -244,7 +245,8 @@ async def request_secret_reads(ctx: ToolContext, paths: Sequence[str], metadata:
 
 def denied_reads(ctx: ToolContext) -> Callable[[str], bool] | None:
     """Make a function that tells the files whose reading a rule denies; None where no rule denies a reading."""
-    if not any(rule.action == "deny" and match("read", rule.permission) for rule in _rules(ctx)):
+    rules = chain(_rules(ctx), ctx.workspace.permissions.approved)
+    if not any(rule.action == "deny" and match("read", rule.permission) for rule in rules):
         return None
     action = read_actions(ctx)
     return lambda path: action(path) == "deny"

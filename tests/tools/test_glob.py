@@ -13,6 +13,7 @@ import pytest
 
 from opencode_jupyter.agent.exchange import export
 from opencode_jupyter.core.errors import ToolError
+from opencode_jupyter.core.permission import Rule
 from opencode_jupyter.tools import ripgrep
 from opencode_jupyter.workspace import Workspace
 from tests.support.workspaces import OpenWorkspace
@@ -180,3 +181,13 @@ async def test_files_whose_reading_a_rule_denies_are_left_out(
     result = await denying.call("glob", {"pattern": "*"})
     assert sorted(result.output.splitlines()) == [str(project / "open.env"), str(project / "plain.txt")]
     assert result.metadata["count"] == 2
+
+
+async def test_a_denial_of_this_session_leaves_files_out_that_a_rule_names(
+    project: Path, open_workspace: OpenWorkspace
+) -> None:
+    for name in ("secret.key", "open.env", "plain.txt"):
+        make(project, name)
+    ws = await open_workspace({"permission": {"*": "allow", "read": {"*": "allow", "*.env": "ask"}}})
+    ws.permissions.remember(Rule("read", "*", "deny"))
+    assert (await ws.call("glob", {"pattern": "*"})).output == str(project / "plain.txt")

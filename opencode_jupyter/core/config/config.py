@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,7 +40,11 @@ class ConfigWarning(NamedTuple):
         """In one text, with characters escaped that would change how a terminal shows it."""
         where = f"{self.path}:{self.line}" if self.line else self.path
         text = f"{where}: {self.message}" if where else self.message
-        return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+        return "".join(char if char == "\n" or _is_shown(char) else ascii(char)[1:-1] for char in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"  # a space of another width changes nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ def run(notebook: Notebook, line: str) -> Any:
         return _show_state(notebook)
     if line.strip() == "models":
         return _models(notebook)
-    name, model, position = "", "", 0
+    name, position = "", 0
+    model: str | None = None
     while (word := next_word(line, position)) is not None:
         if word.raw.startswith("-"):
             _, model, _, position = read_option(MODEL_OPTION, line, word.start, "%agent takes -m MODEL.")
@@ -155,13 +156,13 @@ def run(notebook: Notebook, line: str) -> Any:
         else:
             name, position = word.text, word.end
             _check_agent(notebook, name, line, word.start)
-    if model and model != "default":
+    if model not in (None, "default"):
         notebook.on_engine(_check_provider, notebook.workspace, model)
     changes = []
     if name:
         notebook.agent.name = name
         changes.append(f"agent {name}")
-    if model:
+    if model is not None:
         notebook.agent.model = "" if model == "default" else model
         changes.append(f"model {model}")
     return Notice(f"The next %%agent goes to {', '.join(changes)}.")

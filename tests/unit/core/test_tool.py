@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from opencode_jupyter.core.context import InitContext, ToolContext
 from opencode_jupyter.core.errors import InvalidArgumentsError
 from opencode_jupyter.core.result import ToolResult
-from opencode_jupyter.core.tool import Definition, Tool, as_result, tool
+from opencode_jupyter.core.tool import Definition, Manifest, Tool, as_result, tool
 
 
 def test_function_becomes_a_tool() -> None:
@@ -129,3 +129,13 @@ def test_records_as_rows_and_as_a_frame() -> None:
     assert list(result.df["a"]) == [1, 2]
     with pytest.raises(ValueError, match=r"not a table"):
         _ = ToolResult(output="x").df
+
+
+def test_what_is_declared_of_a_tool_is_an_attribute_too() -> None:
+    defined = Tool.define(
+        "x", Definition("X.", {}, print), effect="reads", group="files", manifest=Manifest(example="%tool x")
+    )
+    assert (defined.effect, defined.group, defined.example) == ("reads", "files", "%tool x")  # type: ignore[attr-defined]
+    assert (defined.permission, defined.builtin) == ("x", False)
+    with pytest.raises(AttributeError, match="has no attribute 'grup'"):
+        _ = defined.grup  # type: ignore[attr-defined]

@@ -57,6 +57,7 @@ CASES: list[tuple[Callable[[Workspace], Any], str]] = [
     (lambda ws: ws.hooks.add("tool.execute.before", print, 5), "owner must be the name of a plugin"),  # type: ignore[arg-type]
     (lambda ws: ws.bus.subscribe("*", None), "fn must be a function, not None"),  # type: ignore[arg-type]
     (lambda ws: Tool.define("x", DEFINED, grup="files"), r"Tool.define\(\) has no option 'grup'. Did you mean group"),
+    (lambda ws: Tool.define("x", DEFINED, manifest={}), "manifest of the tool x must be a Manifest"),
     (lambda ws: Tool.define("x", DEFINED, runs_in="x"), "runs_in of the tool x must be 'engine' or 'kernel'"),
 ]
 

@@ -152,7 +152,7 @@ def test_state_switch_and_models(ip: Shell) -> None:
     assert ip.notebook.agent.name == "plan"
     with pytest.raises(InvalidArgumentsError, match="Did you mean build"):
         ip.run("%agent bulid")
-    with pytest.raises(InvalidArgumentsError, match="takes one agent"):
+    with pytest.raises(InvalidArgumentsError, match=r"takes one agent\. To send a request, use %%agent"):
         ip.run("%agent build the work")
     assert ip.notebook.agent.name == "plan"
     with pytest.raises(InvalidArgumentsError, match="only works for other agents"):
@@ -163,8 +163,8 @@ def test_state_switch_and_models(ip: Shell) -> None:
 def test_agent_and_model_are_set_together(ip: Shell, line: str) -> None:
     assert str(ip.run(line)) == "The next %%agent goes to agent plan, model loop/m."
     assert (ip.notebook.agent.name, ip.notebook.agent.model) == ("plan", "loop/m")
-    for wrong in ("%agent -m other:x bulid", "%agent build -m gpt-4o"):
-        with pytest.raises(ToolError, match=r"There is no agent bulid|'gpt-4o' names no provider"):
+    for wrong in ("%agent -m other:x bulid", "%agent build -m gpt-4o", '%agent build -m ""'):
+        with pytest.raises(ToolError, match=r"There is no agent bulid|'gpt-4o' names no provider|No model is named"):
             ip.run(wrong)
     assert (ip.notebook.agent.name, ip.notebook.agent.model) == ("plan", "loop/m"), "a wrong line changes nothing"
 

@@ -74,7 +74,7 @@ NOT_OF_THE_FIRST_CALL = (
     *(f"core.{name}" for name in ("function_tool", "atomic", "messages", "streaming")),
     *(f"core.{name}" for name in ("question_request", "result_values", "value_tables", "schema_validation")),
     *(f"core.config.{name}" for name in ("parse", "save", "frontmatter", "restrictions")),
-    *("core.project_rules", "mcp.connection", "sources.plugin_input"),
+    *("core.project_rules", "mcp.connection"),
     *(
         f"sources.{name}"
         for name in ("tool_file_loader", "python_modules", "source_code", "plugin_loader", "plugin_input")
