@@ -69,6 +69,7 @@ print("@" + json.dumps([min(tabs), min(arguments), min(models), peer]))
 """
 
 _FILES = """
+time.sleep(1)  # a person writes that line after the cell has run; until then the background loads modules
 assert not any(name.startswith("many_") for name in notebook.workspace.registry.names()), "no file was loaded yet"
 first = spent(lambda: tab("%tool "))
 start = time.perf_counter()
@@ -111,7 +112,7 @@ def run(options: Options) -> list[Row]:
             models <= TOOLS_MS,
         ),
         _row(f"%load_ext beside {COUNT} tool files and an MCP server", load, LOAD_MS),
-        _row(f"the first %tool <Tab> beside {COUNT} tool files", first, TAB_MS),
+        _row(f"the first %tool <Tab> beside {COUNT} tool files, a second after %load_ext", first, TAB_MS),
         _row(f"%tool <Tab>, {COUNT} tool files loaded", later, TAB_MS),
     ]
 
