@@ -1,6 +1,6 @@
 """How calls are shown in cards, lists and prompts: the part of a tool's manifest about it, and titles from commands.
 
-Apart from `core.tool`, because loading the extension imports this and no tools.
+Apart from `core.tool`, because cards of stored calls are drawn without importing a tool.
 """
 
 from __future__ import annotations
